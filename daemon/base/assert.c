@@ -1,4 +1,4 @@
-/* assert.c: the last line of a process that found its own invariant broken. */
+/* assert.c: logs a broken invariant and ends the process. */
 #include "base/assert.h"
 
 #include "base/log.h"

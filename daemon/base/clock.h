@@ -13,13 +13,15 @@ typedef uint64_t nsec_t; /* nanoseconds */
 #define NSEC_PER_MSEC ((nsec_t)1000000)
 #define NSEC_PER_SEC  ((nsec_t)1000000000)
 
-/* CLOCK_MONOTONIC, nanoseconds since an arbitrary point. */
+/* Returns the time of CLOCK_MONOTONIC: nanoseconds since an arbitrary point. */
 nsec_t clock_monotonic(void);
-/* For the calls that take a struct timespec. UINT64_MAX is later than any deadline. */
+/* Converts nanoseconds for calls that take a struct timespec. UINT64_MAX becomes a time after every
+ * deadline. */
 struct timespec clock_timespec(nsec_t ns);
-/* Seconds since 1970, UTC. */
+/* Returns the seconds since 1970, UTC. */
 int64_t clock_wall_seconds(void);
-/* RFC 3339, UTC: "2026-11-20T22:51:20Z". Writes 21 bytes; `out_size` must be at least that. */
+/* Writes a time in the form of RFC 3339, UTC: "2026-11-20T22:51:20Z". `out_size` must be at least
+ * 21. Returns `out`. */
 char *clock_rfc3339(int64_t wall_seconds, char *out, size_t out_size);
 /* Parses such a date. Returns -1 if the text does not have that form. */
 int64_t clock_parse_rfc3339(const char *text);

@@ -11,7 +11,7 @@
 enum { DECIMALS = 6, FEWEST_DIGITS = 15, MOST_DIGITS = 17, DIGIT_BYTES = 24, NUMBER_BYTES = 25 };
 
 #define MILLION     1e6
-#define DECIMAL_MIN 1e-4 /* below, "%g" writes an exponent */
+#define DECIMAL_MIN 1e-4 /* "%g" writes a smaller number with an exponent */
 #define DECIMAL_MAX 1e9
 #define WHOLE_MAX   1e15
 
@@ -59,8 +59,8 @@ static size_t write_decimal(double v, char *out)
     return n + places + 1;
 }
 
-/* Formats like "%g" of jansson: ".0" after a whole number, no "+" and no leading zeros in the
- * exponent. */
+/* Changes a text of "%g" to the form of jansson: ".0" after a whole number, and an exponent without
+ * "+" and leading zeros. */
 static size_t tidy(const char *number, char *out)
 {
     const char *e = strchr(number, 'e');
@@ -92,8 +92,8 @@ size_t format_double(double v, char *out)
 
 double round_six_digits(double v)
 {
-    static const double least = 1e5;  /* with six digits before the point */
-    static const double exact = 1e22; /* powers of ten up to this one have no error */
+    static const double least = 1e5;  /* the smallest number with six digits before the point */
+    static const double exact = 1e22; /* powers of ten up to this one are exact */
     const double size = fabs(v);
     double scale = 1;
 

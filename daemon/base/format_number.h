@@ -10,7 +10,8 @@ enum { FORMAT_DOUBLE_BYTES = 32 };
 
 /* Writes `v`, which is finite, and a NUL to `out`, which has FORMAT_DOUBLE_BYTES; returns the
  * number of characters without the NUL. A whole number ends in ".0", so that readers see that it is
- * real. A number of at most six decimals takes 0.05 microseconds, any other number up to 2. */
+ * real. A number of at most six decimals takes 0.05 microseconds, and any other number takes up to
+ * 2. */
 size_t format_double(double v, char *out);
 /* Returns the double nearest to `v` rounded to six significant digits. Repeats of a measurement
  * agree to fewer digits than that. 0, infinities and NaN are returned unchanged. */

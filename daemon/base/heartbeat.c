@@ -1,4 +1,4 @@
-/* heartbeat.c: a counter for each thread. See heartbeat.h. */
+/* heartbeat.c: each thread counts its beats. See heartbeat.h. */
 #include "base/heartbeat.h"
 
 #include <stddef.h>

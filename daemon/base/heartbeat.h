@@ -14,10 +14,10 @@ struct heartbeat {
     uint64_t seen; /* used by the watcher only */
 };
 
-/* From now on heartbeat_beat in this thread beats `p`, which is borrowed. NULL if the thread has no
- * heartbeat any more. */
+/* From now on heartbeat_beat in this thread beats `p`, which is borrowed. NULL means that the
+ * thread no longer has a heartbeat. */
 void heartbeat_adopt(struct heartbeat *p);
-/* Does nothing in a thread without a heartbeat. */
+/* Beats the heartbeat of this thread, if it has one. */
 void heartbeat_beat(void);
 /* Returns whether this thread has a heartbeat. */
 bool heartbeat_is_watched(void);

@@ -105,7 +105,7 @@ unsigned json_names_find(const struct json_names *names, const char *name)
     return value;
 }
 
-/* "must be unknown, lru or not-lru" */
+/* Fails with a message such as "must be unknown, lru or not-lru". */
 static void fail_name(struct json_reader *in, const char *field, const struct json_names *names)
 {
     char all[96] = "";

@@ -23,7 +23,7 @@ enum json_field_type {
     JSON_FIELD_TIME,         /* int64_t, seconds since 1970 */
     JSON_FIELD_TEXT,         /* char[length] */
     JSON_FIELD_TEXT_OR_NULL, /* char[length]; "" is null */
-    JSON_FIELD_U64_REPORTED, /* uint64_t; 0 is null: not reported */
+    JSON_FIELD_U64_REPORTED, /* uint64_t; 0 is null, with the reason "not-reported" */
     JSON_FIELD_U64_LIST,     /* uint64_t[length] */
     JSON_FIELD_U16_LIST,     /* uint16_t[length], each at most `max` */
     JSON_FIELD_U16_OR_NULL,  /* uint16_t[length]; UINT16_MAX is null */
@@ -43,11 +43,11 @@ struct json_field {
     size_t offset;
     uint32_t length;
     uint32_t max;
-    size_t count_offset; /* for lists: the offset of a uint32_t, the number of elements */
-    unsigned variants;   /* bits; a struct has the field if it has one of them. 0 means always */
+    size_t count_offset; /* for lists: offset of the uint32_t with the number of elements */
+    unsigned variants;   /* bits of the variants that have the field; 0 means all */
     const struct json_names *names; /* JSON_FIELD_NAME */
-    bool optional; /* if the field is missing, it is not reported, or a plain number is left
-                      unchanged */
+    bool optional; /* the field may be missing; then a maybe is not reported, and any other value is
+                      left unchanged */
 };
 
 /* Writes the fields of `from` that a struct with these variants has. `variant` is a set of bits or
@@ -60,7 +60,7 @@ void json_fields_read(struct json_reader *in, const struct json_field *fields, s
 
 /* Returns the enumerator called `name`, or names->count if there is no such enumerator. */
 unsigned json_names_find(const struct json_names *names, const char *name);
-/* Reads an enumerator. */
+/* Reads the name of an enumerator, and writes the enumerator to `out`. */
 void json_reader_name(struct json_reader *in, const char *field, const struct json_names *names,
                       void *out);
 

@@ -27,7 +27,7 @@ static void *watched_malloc(size_t bytes)
     return p;
 }
 
-/* Must be called before any other use of jansson and before there are threads. */
+/* Runs before any other use of jansson and before there are threads. */
 __attribute__((constructor)) static void watch_allocations(void)
 {
     json_set_alloc_funcs(watched_malloc, free);

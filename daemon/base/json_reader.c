@@ -59,8 +59,8 @@ bool json_reader_ok(const struct json_reader *in)
     return in->status == STATUS_OK;
 }
 
-/* Returns the field. NULL if the reader has failed before, or if the field is missing, which is a
- * failure in strict mode. */
+/* Returns the field, or NULL if the reader has failed before or the field is missing. A missing
+ * field is a failure in strict mode. */
 static const json_t *find_field(struct json_reader *in, const char *name)
 {
     const json_t *value;
@@ -170,9 +170,9 @@ void json_reader_time(struct json_reader *in, const char *name, int64_t *out)
         *out = seconds;
 }
 
-/* Finds a number that may be absent. Returns false if field and reason are missing. Also returns
- * false if the field is neither a number nor null with or without a reason. `*out` is NULL if the
- * number is absent; `*known` and `*reason` then have the reason. */
+/* Finds a number that may be absent. Returns false if both the field and its reason are missing, or
+ * if the field is neither a number without a reason nor null. `*out` is NULL if the number is
+ * absent; `*known` and `*reason` then have the reason. */
 static bool find_maybe(struct json_reader *in, const char *name, const json_t **out,
                        enum known *known, enum reason *reason)
 {
@@ -181,7 +181,7 @@ static bool find_maybe(struct json_reader *in, const char *name, const json_t **
     const json_t *const why = json_object_get(in->object, reason_field(name, field));
     const bool absent = value ? json_is_null(value) : json_is_string(why);
 
-    if (value && why) /* strict mode must not count it as unknown */
+    if (value && why) /* in strict mode the reason is not an unknown field */
         in->reasons |= (uint64_t)1 << (in->known_count - 1);
     *known = absent ? MAYBE_UNKNOWN : MAYBE_KNOWN;
     *reason = absent ? REASON_NOT_MEASURED : REASON_NONE;
@@ -193,7 +193,7 @@ static bool find_maybe(struct json_reader *in, const char *name, const json_t **
     return (value || absent) && json_reader_ok(in);
 }
 
-/* Reads an integer up to `max`; `wrong` is the message if it is not one. */
+/* Reads an integer up to `max`; `wrong` completes the message about any other value. */
 static bool read_maybe(struct json_reader *in, const char *name, uint64_t max, const char *wrong,
                        struct maybe_u64 *out)
 {

@@ -25,7 +25,7 @@ enum { JSON_READER_MAX_FIELDS = 40, JSON_READER_PATH_BYTES = 96 };
 
 struct json_reader {
     const json_t *object;              /* borrowed */
-    char path[JSON_READER_PATH_BYTES]; /* "" at the top */
+    char path[JSON_READER_PATH_BYTES]; /* path of the object; "" for the document */
     enum json_reader_mode mode;
     enum status fault;  /* the status for a bad field: STATUS_PROTOCOL or STATUS_CORRUPT */
     enum status status; /* the first failure */
@@ -46,20 +46,20 @@ void json_reader_begin_inside(struct json_reader *in, const struct json_reader *
 void json_reader_u64(struct json_reader *in, const char *name, uint64_t *out); /* 0..2^63-1 */
 void json_reader_u32(struct json_reader *in, const char *name, uint32_t max, uint32_t *out);
 void json_reader_bool(struct json_reader *in, const char *name, bool *out);
-/* A text that fits into `out_size` with its terminator. */
+/* Reads a text, which must fit into `out_size` with its terminator. */
 void json_reader_text(struct json_reader *in, const char *name, char *out, size_t out_size);
-/* The same, but null is read as "". */
+/* Reads a text like json_reader_text, and null as "". */
 void json_reader_text_or_null(struct json_reader *in, const char *name, char *out, size_t out_size);
 void json_reader_time(struct json_reader *in, const char *name, int64_t *out);
 void json_reader_u32_maybe(struct json_reader *in, const char *name, struct maybe_u32 *out);
 void json_reader_u64_maybe(struct json_reader *in, const char *name, struct maybe_u64 *out);
 void json_reader_f64_maybe(struct json_reader *in, const char *name, struct maybe_f64 *out);
-/* The value is borrowed; NULL if it is missing or the reader has failed. */
+/* Return a borrowed value, or NULL if it is missing or the reader has failed. */
 const char *json_reader_word(struct json_reader *in, const char *name);
 const json_t *json_reader_object(struct json_reader *in, const char *name);
 const json_t *json_reader_array(struct json_reader *in, const char *name, size_t max_count);
-/* An array of small numbers. A null in it is read as `null_is`, if that is below 65536. Returns the
- * number of elements. */
+/* Reads an array of small numbers. A null in the array is read as `null_is` if `null_is` is below
+ * 65536. Returns the number of elements. */
 uint32_t json_reader_u16_array(struct json_reader *in, const char *name, uint32_t max_count,
                                uint32_t max, uint32_t null_is, uint16_t *out);
 

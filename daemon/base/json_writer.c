@@ -1,5 +1,5 @@
 /* json_writer.c: one growing buffer. A comma is written before a value that `follows` another one;
- * opening a bracket clears that flag, closing one sets it. */
+ * opening a bracket clears that flag, and closing a bracket sets it. */
 #include "base/json_writer.h"
 
 #include "base/clock.h"
@@ -217,7 +217,7 @@ void json_writer_u64(struct json_writer *t, const char *name, uint64_t v)
 
     if (v > INT64_MAX) {
         t->failed = true;
-    } else if (at && v < 10) { /* the most frequent case: windows of SMs */
+    } else if (at && v < 10) { /* the most frequent numbers are windows of SMs */
         *at = (char)('0' + v);
         t->bytes++;
     } else if (at) {
@@ -233,14 +233,15 @@ void json_writer_i64(struct json_writer *t, const char *name, int64_t v)
     append_u64(t, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
-/* Ends a list of numbers, each with a comma behind it, at the place `at`. */
+/* Ends a list at `at`, where each number has a comma behind it. */
 static void end_list(struct json_writer *t, char *at, bool is_empty)
 {
     at[is_empty ? 0 : -1] = ']'; /* replaces the last comma */
     t->bytes = (size_t)(at - t->text) + is_empty;
 }
 
-/* Most answers have one such list, with an element per SM. So the writer reserves its room once. */
+/* Most answers have one such list, with an element per SM. So the room for the list is reserved
+ * once. */
 void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *values, size_t count)
 {
     static const char nothing[] = {'n', 'u', 'l', 'l'};
@@ -353,7 +354,7 @@ static void append_text(struct json_writer *t, const char *v)
     size_t n = strlen(v);
     size_t start = plain_bytes(v, n);
     bool valid = start == n || is_valid(v, n);
-    size_t plain = 0; /* the first byte that is not written yet */
+    size_t plain = 0; /* index of the first byte that is not written yet */
 
     append(t, "\"", 1);
     for (size_t i = start; i < n; i++) {
@@ -444,7 +445,7 @@ static void append_member(struct json_writer *t, const char *key, const json_t *
 
 static void append_members(struct json_writer *t, const char *name, const json_t *object)
 {
-    json_t *const list = (json_t *)(uintptr_t)object; /* jansson has no iterator over const */
+    json_t *const list = (json_t *)(uintptr_t)object; /* jansson has no const iterator */
     const char *key;
     json_t *v;
 

@@ -1,6 +1,6 @@
 /* json_writer.h: writes JSON into a buffer, for answers that are computed per request. A tree of
- * jansson's values costs tens of microseconds for an answer with a number per SM; this costs one or
- * two.
+ * jansson's values costs tens of microseconds for an answer with a number per SM; the writer takes
+ * one or two.
  *
  *     struct json_writer t;
  *     json_writer_begin(&t, 2048);
@@ -46,7 +46,7 @@ struct json_writer {
     bool failed;
 };
 
-/* `room` is an estimate of the length; the buffer grows. */
+/* Begins a text. `room` is an estimate of its length in bytes; the buffer grows. */
 void json_writer_begin(struct json_writer *t, size_t room);
 void json_writer_open(struct json_writer *t, const char *name, char bracket);
 void json_writer_close(struct json_writer *t, char bracket);
@@ -70,7 +70,7 @@ void json_writer_u32s(struct json_writer *t, const char *name, const uint32_t *v
 void json_writer_u32_maybe(struct json_writer *t, const char *name, struct maybe_u32 v);
 void json_writer_u64_maybe(struct json_writer *t, const char *name, struct maybe_u64 v);
 void json_writer_f64_maybe(struct json_writer *t, const char *name, struct maybe_f64 v);
-/* The same for a prediction, to six significant digits. */
+/* Writes a prediction like json_writer_f64_maybe, rounded to six significant digits. */
 void json_writer_figure_maybe(struct json_writer *t, const char *name, struct maybe_f64 v);
 /* Writes a value of jansson. Its names and texts may have any characters. */
 void json_writer_value(struct json_writer *t, const char *name, const json_t *v);
@@ -82,9 +82,9 @@ enum status json_writer_print(struct json_writer *t, FILE *out, struct err *err)
 /* Ends the text and discards it. */
 void json_writer_discard(struct json_writer *t);
 
-/* Returns the text of one value in the form of json_writer_end. NULL if memory ran out or `value`
- * is NULL. Do not use json_dumps: if memory ends in the middle of a name, jansson 2.14 omits the
- * name and reports no error. */
+/* Returns the text of one value in the form of json_writer_end, or NULL if memory ran out or `v` is
+ * NULL. Do not use json_dumps: if memory ends in the middle of a name, jansson 2.14 omits the name
+ * and reports no error. */
 char *json_writer_render(const json_t *v, size_t *out_bytes);
 
 #endif

@@ -5,9 +5,9 @@
  * and a line is shorter.) A longer message is cut. Newlines inside a message become blanks: a text
  * that came over the network must not be able to forge a second line.
  *
- * The rate is kept as a point in time up to which lines are paid for. A line moves it forward by
- * one interval. A line that would move it more than the burst ahead of the clock is dropped. So
- * there is no lock, and a stopped thread blocks no other.
+ * The rate limit is a point in time. A line moves that point forward by one interval. A line that
+ * would move it more than the burst ahead of the clock is dropped. So there is no lock, and a
+ * stopped thread blocks no other.
  *
  * No write blocks. O_NONBLOCK belongs to the open file, which standard error shares with other
  * processes, so it is not set there. A socket takes MSG_DONTWAIT per call. A pipe or a terminal is
@@ -44,7 +44,7 @@ static struct {
     _Atomic int level;
     _Atomic int format;
     _Atomic uint64_t interval_ns;   /* pause between two lines; 0 means no limit */
-    _Atomic uint64_t paid_until[2]; /* [0]: warnings and worse; [1]: all other lines */
+    _Atomic uint64_t paid_until[2]; /* [0] is for errors and warnings, [1] for other lines */
     _Atomic uint64_t above_rate;    /* lines dropped and not reported yet */
     _Atomic uint64_t unwritten;     /* lines not written and not reported yet */
     _Atomic uint64_t lost;          /* all lines lost so far */
@@ -163,7 +163,7 @@ static bool write_text(enum log_level level, const char *message)
     char line[LINE_BYTES];
     char priority[16] = "";
 
-    /* journald alone reads the number in angle brackets. */
+    /* Only journald reads the number in angle brackets. */
     if (sink.journal)
         snprintf(priority, sizeof priority, "<%d>", (int)level);
     else if (level != LOG_LEVEL_INFO)

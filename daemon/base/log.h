@@ -1,10 +1,10 @@
-/* log.h: one event, one line: to systemd's journal as fields, or to standard error as a JSON object
- * or as text: "warning: message". If standard error leads to journald, a line of text begins with a
- * priority for it instead: "<4>message".
+/* log.h: writes one line per event: fields to systemd's journal, or a JSON object or a text
+ * ("warning: message") to standard error. If standard error leads to journald, a text begins with a
+ * priority instead: "<4>message".
  *
- * A call never blocks, allocates or floods. A line that cannot be written at once is lost, and
- * lines above the rate are dropped. Before the next line, one more line reports their number. Any
- * thread may call any function.
+ * A call never blocks and never allocates memory. A line that cannot be written at once is lost,
+ * and lines above the rate are dropped. Before the next line, one more line reports their number.
+ * Any thread may call any function.
  */
 #ifndef REACH_BASE_LOG_H
 #define REACH_BASE_LOG_H
@@ -25,14 +25,14 @@ enum log_format {
     LOG_FORMAT_JOURNAL
 };
 
-/* Lines above this level are dropped; the default is LOG_LEVEL_INFO. */
+/* Sets the level above which lines are dropped; the default is LOG_LEVEL_INFO. */
 void log_set_level(enum log_level max);
-/* How a line is written; the default is LOG_FORMAT_AUTO. */
+/* Sets the format of a line; the default is LOG_FORMAT_AUTO. */
 void log_set_format(enum log_format format);
-/* The largest number of lines per second; a burst may be ten times that. Errors and warnings are
- * counted apart from all other lines. 0, the default, means no limit. */
+/* Sets the largest number of lines per second; a burst may have ten times that number. Errors and
+ * warnings are counted apart from all other lines. 0, the default, means no limit. */
 void log_set_rate(uint32_t lines_per_second);
-/* A socket in place of systemd's journal. Borrowed. For tests. */
+/* Sets the path of the socket that replaces systemd's journal in a test. `path` is borrowed. */
 void log_set_journal(const char *path);
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -42,7 +42,8 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 #define log_info(...)    log_line(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...)   log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
-/* The number of lines lost so far: dropped by the rate, or not writable at once. */
+/* Returns the number of lines lost so far: those dropped by the rate, and those that could not be
+ * written at once. */
 uint64_t log_lost(void);
 
 #endif

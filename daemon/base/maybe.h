@@ -19,10 +19,10 @@ enum known {
     MAYBE_NOT_OBSERVABLE,
 };
 
-/* Why a number is absent. The set of reasons is closed (reason_from_slug). */
+/* The reason why a number is absent. The set of reasons is closed (reason_from_slug). */
 enum reason {
     REASON_NONE = 0,         /* the number is known */
-    REASON_NOT_MEASURED,     /* not part of this depth */
+    REASON_NOT_MEASURED,     /* the measurement did not include the number */
     REASON_BEYOND_MEMORY,    /* a larger range than could be probed would be needed */
     REASON_NO_CONTRAST,      /* hit and miss cannot be distinguished */
     REASON_DISAGREEMENT,     /* repeats or methods contradict each other */
@@ -38,7 +38,7 @@ enum reason {
     REASON_COUNT
 };
 
-/* Stable slug of a reason ("beyond-memory"), for JSON; "" for REASON_NONE. */
+/* Returns the stable slug of a reason for JSON ("beyond-memory"), or "" for REASON_NONE. */
 const char *reason_slug(enum reason r);
 /* Returns the reason with this slug, or REASON_NOT_MEASURED if there is none. */
 enum reason reason_from_slug(const char *slug);
@@ -69,7 +69,7 @@ struct maybe_f64 {
     double v;
 };
 
-/* clang-format would spread each over four lines. */
+/* clang-format would spread each macro over four lines. */
 /* clang-format off */
 #define KNOWN(x)                {.known = MAYBE_KNOWN, .reason = REASON_NONE, .v = (x)}
 #define UNKNOWN(why)            {.known = MAYBE_UNKNOWN, .reason = (why), .v = 0}

@@ -1,6 +1,7 @@
 /* memory_trim.h: returns unused pages to the kernel after a large object is freed. Any thread may
- * call it. Both functions do nothing with a sanitizer. AddressSanitizer replaces malloc, so glibc's
- * malloc is not initialized. Two threads that trim at once while it initializes crash in it. */
+ * call the two functions. They do nothing with a sanitizer. AddressSanitizer replaces malloc, so
+ * glibc's malloc is not initialized. Two threads that trim at once while it initializes crash in
+ * it. */
 #ifndef REACH_BASE_MEMORY_TRIM_H
 #define REACH_BASE_MEMORY_TRIM_H
 
@@ -20,8 +21,8 @@ static inline void memory_trim(void)
 #endif
 }
 
-/* Frees the pages of the calling thread's stack below its present frames. Not for the main
- * thread, whose stack grows. */
+/* Frees the pages of the calling thread's stack below its present frames. The main thread must not
+ * call it, because the stack of the main thread grows. */
 static inline void memory_trim_stack(void)
 {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

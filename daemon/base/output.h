@@ -4,12 +4,12 @@
 
 #include "base/status.h"
 
-/* Flushes the standard output. Returns STATUS_IO if that or an earlier write has failed, for
- * example on a full disk. Then a result is incomplete. */
+/* Flushes the standard output. Returns STATUS_IO if the flush or an earlier write has failed, for
+ * example on a full disk. The output is then incomplete. */
 enum status output_end(struct err *err);
 
-/* The same for a program without a log. If a write failed, prints the error as "PROGRAM: ..." and
- * returns `failed`; otherwise returns `exit_status`. */
+/* Ends the output of a program without a log. If a write failed, prints the error as "PROGRAM: ..."
+ * and returns `failed`; otherwise returns `exit_status`. */
 int output_exit(const char *program, int exit_status, int failed);
 
 #endif

@@ -1,5 +1,6 @@
 /* rng.h: SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014). The
- * sequence is repeatable: the caller seeds it, and there is no global state. Not for secrets. */
+ * sequence is repeatable: the caller seeds it, and there is no global state. The numbers are not
+ * for secrets. */
 #ifndef REACH_BASE_RNG_H
 #define REACH_BASE_RNG_H
 
@@ -17,13 +18,13 @@ static inline uint64_t rng_next(struct rng *r)
     return z ^ (z >> 31);
 }
 
-/* Uniform in [0, bound), bound >= 1. The bias is below bound / 2^64. */
+/* Returns a uniform integer in [0, bound), bound >= 1. The bias is below bound / 2^64. */
 static inline uint64_t rng_below(struct rng *r, uint64_t bound)
 {
     return (uint64_t)(((unsigned __int128)rng_next(r) * bound) >> 64);
 }
 
-/* Uniform in [0, 1). */
+/* Returns a uniform number in [0, 1). */
 static inline double rng_unit(struct rng *r)
 {
     return (double)(rng_next(r) >> 11) * 0x1.0p-53;

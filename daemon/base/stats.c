@@ -21,13 +21,14 @@ enum {
         16, /* up to this number of values, sorting while copying is faster than selecting */
 };
 
-/* The product of q and n may come out a little too large when it is whole: 0.7 * 10 is
- * 7.000000000000001. Subtracting this part of n keeps it from reaching the next rank. */
+/* If the product of q and n is whole, its double may be a little too large: 0.7 * 10 is
+ * 7.000000000000001. This part of n is subtracted, so that the product does not reach the next
+ * rank. */
 static const double rank_slack = 1e-9;
 
 /* Values of one array, or their distances from a center. */
 struct values {
-    const double *f64; /* one of the two */
+    const double *f64; /* one of these two pointers is set */
     const uint32_t *u32;
     size_t n;
     bool distances;
@@ -45,7 +46,8 @@ static double value_at(const struct values *v, size_t i)
  * no value before v[k] is larger and no value after it is smaller. Each round splits the part that
  * holds k into three: smaller than the pivot, equal, larger. So a flat curve (all values equal)
  * takes one round. The pivot is the middle of the part, so sorted input, which sweeps often
- * produce, is the best case. About 3 n comparisons on average, n^2 / 2 at worst.
+ * produce, is the best case. The function makes about 3 n comparisons on average and n^2 / 2 at
+ * worst.
  *
  *     k = 2:   4 1 3 2 9   pivot 3   ->   2 1 | 3 | 9 4   ->   v[2] = 3
  */
@@ -79,7 +81,7 @@ static double quickselect(double *v, size_t n, size_t k)
     }
 }
 
-/* Copies few values in order. */
+/* Copies a few values in ascending order. */
 static void copy_sorted(const struct values *v, double *out)
 {
     for (size_t i = 0; i < v->n; i++) {
@@ -152,7 +154,7 @@ static bool select_by_counters(const uint32_t *v, size_t n, size_t below, size_t
     return false;
 }
 
-/* The mean of the values at two ranks, k from 0; `below` is k or k - 1. */
+/* Returns the mean of the values at two ranks, which count from 0; `below` is k or k - 1. */
 static double select_between(const struct values *v, size_t below, size_t k)
 {
     double few[STACK_VALUES];
@@ -170,7 +172,7 @@ static double select_between(const struct values *v, size_t below, size_t k)
         for (size_t i = 0; i < v->n; i++)
             copy[i] = value_at(v, i);
         upper = quickselect(copy, v->n, k);
-        /* All smaller values now come before it. The largest of them has the rank below. */
+        /* All smaller values now come before index k. The largest of them has the rank `below`. */
         if (below < k)
             lower = quickselect(copy, k, below);
     } else {
@@ -188,7 +190,7 @@ static double median(const struct values *v)
     return select_between(v, (v->n - 1) / 2, v->n / 2);
 }
 
-/* Nearest rank: the ceil(q n)-th smallest, and the smallest for q = 0. */
+/* Returns the value of the nearest rank: the ceil(q n)-th smallest, or the smallest for q = 0. */
 static double quantile(const struct values *v, double q)
 {
     const double rank = ceil((q - rank_slack) * (double)v->n);

@@ -10,16 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Median of n values; the mean of the two middle ones if n is even (median of 1,2,3,4 is 2.5).
- * O(n) on average. */
+/* Return the median of n values, in O(n) on average. If n is even, it is the mean of the two middle
+ * values (the median of 1,2,3,4 is 2.5). */
 double stats_median_u32(const uint32_t *v, size_t n);
 double stats_median_f64(const double *v, size_t n);
-/* Quantile q in [0, 1], nearest rank (q = 0 is the minimum, 1 the maximum). */
+/* Return the quantile q in [0, 1] by nearest rank (0 is the minimum, 1 the maximum). */
 uint32_t stats_quantile_u32(const uint32_t *v, size_t n, double q);
 double stats_quantile_f64(const double *v, size_t n, double q);
 /* The number of values above `threshold`; n may be 0. */
 uint32_t stats_count_above_u32(const uint32_t *v, size_t n, double threshold);
-/* Median absolute deviation from the median (unscaled). */
+/* Returns the median absolute deviation from the median, unscaled. */
 double stats_mad_f64(const double *v, size_t n);
 
 #endif

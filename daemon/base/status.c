@@ -1,4 +1,4 @@
-/* status.c: the table of everything that can go wrong, and the two calls that fill a struct err.
+/* status.c: the table of all statuses, and the functions that fill a struct err.
  *
  * Clients see the table: the API and reachctl print slug, message and next step. So each next step
  * is an action that the reader can take, and slugs never change. */
@@ -111,7 +111,7 @@ static void fill(struct err *err, enum status s, const char *field, const char *
 
     if (!err)
         return;
-    /* Goes through a copy because the arguments may point into err->text itself. */
+    /* The text goes through a copy, because the arguments may point into err->text itself. */
     if (vsnprintf(text, sizeof(text), format, args) < 0)
         text[0] = '\0';
     text_sanitize(text);

@@ -22,21 +22,21 @@
 enum status {
     STATUS_OK = 0,
     STATUS_INVALID_ARGUMENT, /* the request has no meaning */
-    STATUS_TOO_MANY_BYTES,   /* more memory than there is */
+    STATUS_TOO_MANY_BYTES,   /* the request is for more memory than there is */
     STATUS_NOT_FOUND,
-    STATUS_NOT_APPLICABLE, /* nothing to do here; not a failure */
+    STATUS_NOT_APPLICABLE, /* the request does not apply here; not a failure */
     STATUS_NOT_OBSERVABLE, /* measured, and the hardware gives no signal */
     STATUS_NOT_SUPPORTED,  /* this GPU, driver or build cannot do it */
     STATUS_NOT_PERMITTED,  /* a limit of the process or of the system forbids it */
     STATUS_NO_MEMORY,      /* host memory ran out */
     STATUS_NO_DRIVER,      /* no libcuda.so.1, or it finds no device */
     STATUS_DRIVER_TOO_OLD,
-    STATUS_GPU_BUSY,      /* exclusive or prohibited compute mode, or another process */
+    STATUS_GPU_BUSY,      /* the compute mode, or another process, excludes this process */
     STATUS_GPU_NO_MEMORY, /* not enough free memory on the device for a useful probe */
     STATUS_GPU_LOST,      /* the device or its context is gone; only a new process helps */
     STATUS_GPU_FAULT,     /* a driver call or kernel failed */
     STATUS_GPU_HUNG,      /* a driver call does not return, and its process does not end */
-    STATUS_DEADLINE,      /* took longer than it may */
+    STATUS_DEADLINE,      /* the call took longer than it may */
     STATUS_CANCELLED,
     STATUS_DISTURBED,    /* the measurement contradicts itself; measure again */
     STATUS_INCONCLUSIVE, /* the measurement found no answer; measure again */
@@ -44,14 +44,14 @@ enum status {
     STATUS_IO,
     STATUS_CORRUPT,   /* stored data fails its check */
     STATUS_READ_ONLY, /* the state file cannot be written */
-    STATUS_FULL,      /* no room: disk, queue, table */
-    STATUS_CONFLICT,  /* another instance holds it, or it changed meanwhile */
-    STATUS_NOT_READY, /* not known yet */
+    STATUS_FULL,      /* a disk, a queue or a table has no room */
+    STATUS_CONFLICT,  /* another instance holds the object, or has changed it */
+    STATUS_NOT_READY, /* the answer is not known yet */
     STATUS_INTERNAL,  /* a bug in reachd */
     STATUS_COUNT
 };
 
-/* One failure, as a message to a person. Plain value: copy it by assignment. */
+/* One failure, as a message to a person. It is a plain value, which is copied by assignment. */
 struct err {
     enum status status;
     const char *field; /* static: the parameter of the request to blame; NULL if there is none */
@@ -59,7 +59,7 @@ struct err {
     char text[400];    /* one sentence, no newline, always terminated */
 };
 
-/* Properties of every failure of one status. Static strings, never NULL. */
+/* Properties of every failure of one status. The strings are static and never NULL. */
 struct status_info {
     const char *slug;      /* stable, lower case with dashes: "gpu-busy" */
     const char *message;   /* a description of the status */
@@ -76,15 +76,15 @@ enum status status_from_slug(const char *slug);
 enum status err_set(struct err *err, enum status s, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same, and names the parameter to blame. */
+/* Does the same as err_set, and names the parameter to blame. */
 enum status err_set_field(struct err *err, enum status s, const char *field, const char *format,
                           ...) __attribute__((format(printf, 4, 5)));
 
-/* The same with a hint, which must be a static string: a sentence with the next step. */
+/* Does the same as err_set, with a hint: a static string with the next step. */
 enum status err_set_hint(struct err *err, enum status s, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The next step: the error's own hint, or the hint of its status. Never NULL. */
+/* Returns the next step, which is never NULL: the error's own hint, or the hint of its status. */
 const char *err_next_step(const struct err *err);
 
 /* Puts "context: " before the existing text and returns the status of the err. */

@@ -1,4 +1,4 @@
-/* units.c: sizes as people write them, exactly.
+/* units.c: converts sizes between texts and bytes, exactly.
  *
  * Parsing uses integers only, because a size is an address bound and 2^53 is less than the largest
  * size allowed. "1.5GiB" is 15 tenths of 2^30: digits are gathered into one integer, and the
@@ -24,7 +24,7 @@
 enum {
     TEXT_BYTES = 24,
     SHOWN_BYTES = 40,   /* length of the part of a bad text that an error repeats */
-    SHORT_COUNT = 1000, /* more than any number before a unit letter, which has three digits */
+    SHORT_COUNT = 1000, /* larger than any number before a unit letter, which has three digits */
     UNIT_STEP_BITS = 10,
     UNIT_COUNT = 5 /* B, K, M, G, T */
 };
@@ -55,7 +55,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A decimal number: `digits` / `scale`, scale is a power of ten. */
+/* A decimal number, which is `digits` / `scale`. The scale is a power of ten. */
 struct decimal {
     unsigned __int128 digits;
     uint64_t scale;
@@ -63,8 +63,8 @@ struct decimal {
     bool too_fine;  /* more digits after the point than a whole number of bytes has */
 };
 
-/* Parses digits[.digits], at least one digit on each side of the point. Returns the text behind it,
- * or NULL if it is not a number. */
+/* Parses digits[.digits], with at least one digit on each side of the point. Returns the text
+ * behind it, or NULL if it is not a number. */
 static const char *parse_decimal(const char *s, struct decimal *d)
 {
     const unsigned __int128 most = (unsigned __int128)1 << 100;
@@ -98,7 +98,7 @@ static enum status refuse(struct err *err, const char *text, const char *why)
     return err_set(err, STATUS_INVALID_ARGUMENT, "the size \"%.*s\" %s", SHOWN_BYTES, text, why);
 }
 
-/* The number is valid but the text behind it is not a unit. */
+/* Reports a valid number with a text behind it that is not a unit. */
 static enum status refuse_rest(struct err *err, const char *text, const char *rest)
 {
     if (*rest == ',')
@@ -150,7 +150,8 @@ char *units_format_bytes(uint64_t bytes, char *out, size_t out_size)
 
     while (u + 1 < UNIT_COUNT && bytes >> ((u + 1) * UNIT_STEP_BITS) != 0)
         u++;
-    /* Tenths of the unit, rounded to nearest; 128 bits because bytes * 10 may not fit into 64. */
+    /* The tenths of the unit are rounded to nearest, with 128 bits, because bytes * 10 may not fit
+     * into 64. */
     const uint64_t unit = (uint64_t)1 << (u * UNIT_STEP_BITS);
     uint64_t tenths = (uint64_t)(((unsigned __int128)bytes * 10 + unit / 2) / unit);
     if (tenths >= 10240 && u + 1 < UNIT_COUNT) { /* 1023.96 KiB is printed as 1 MiB, not 1024 KiB */
@@ -167,7 +168,7 @@ char *units_format_bytes(uint64_t bytes, char *out, size_t out_size)
 
 char *units_print_bytes(uint64_t bytes, char *out, size_t out_size)
 {
-    unsigned whole = 0; /* `bytes` is a multiple of this unit, the largest */
+    unsigned whole = 0; /* index of the largest unit that divides `bytes` */
 
     while (bytes != 0 && whole + 1 < UNIT_COUNT &&
            bytes % ((uint64_t)1 << (whole + 1) * UNIT_STEP_BITS) == 0)

@@ -1,5 +1,5 @@
-/* units.h: sizes as people write them. Units are like in dd: KiB and K are 1024 bytes,
- * kB is 1000 bytes, and so on up to T. */
+/* units.h: sizes as people write them. Units have the same meaning as in dd: KiB and K are 1024
+ * bytes, kB is 1000 bytes, and so on up to T. */
 #ifndef REACH_BASE_UNITS_H
 #define REACH_BASE_UNITS_H
 
@@ -18,12 +18,12 @@
  * large). */
 enum status units_parse_bytes(const char *text, uint64_t *out_bytes, struct err *err);
 
-/* Writes "2 MiB", "64.5 GiB", "137 B" (at most one digit after the point) to `out`; returns
- * `out`. Needs 24 bytes. */
+/* Writes "2 MiB", "64.5 GiB", "137 B" (at most one digit after the point) to `out`, which needs 24
+ * bytes. Returns `out`. */
 char *units_format_bytes(uint64_t bytes, char *out, size_t out_size);
 
-/* Writes the shortest text that units_parse_bytes reads back as exactly `bytes`:
- * "128K", "2M", "64G", "1000". No blank. Returns `out`. Needs 24 bytes. */
+/* Writes the shortest text that units_parse_bytes reads back as exactly `bytes`: "128K", "2M",
+ * "64G", "1000". The text has no blank. `out` needs 24 bytes. Returns `out`. */
 char *units_print_bytes(uint64_t bytes, char *out, size_t out_size);
 
 #endif

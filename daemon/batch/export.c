@@ -22,7 +22,7 @@
 
 enum { EXPORT_UUID_CHARS = 8, EXPORT_DATE_CHARS = 10, EXPORT_SLUG_BYTES = 64 };
 
-/* "NVIDIA H200 NVL" -> "nvidia-h200-nvl". */
+/* Writes a name for use in a path: "NVIDIA H200 NVL" becomes "nvidia-h200-nvl". */
 static void export_slug(const char *name, char *out, size_t out_size)
 {
     size_t n = 0;
@@ -108,7 +108,7 @@ static enum status export_header(FILE *out, const struct observation_set *set, e
     return json_writer_print(&t, out, err);
 }
 
-/* The document on one line. */
+/* Writes the document of an observation on one line. */
 static enum status export_observation(FILE *out, const struct observation *o, struct err *err)
 {
     struct json_writer t;

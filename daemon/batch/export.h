@@ -22,7 +22,7 @@ enum status export_observations(const char *path, const struct observation_set *
 enum status export_read_observations(FILE *in, struct observation_set *out, enum depth *depth,
                                      struct err *err);
 
-/* Writes a document that is text already. */
+/* Writes a finished text. */
 enum status export_text(const char *path, const char *text, size_t bytes, struct err *err);
 enum status export_fingerprint(const char *path, const struct fingerprint *fp, struct err *err);
 /* Writes the fingerprint and its evidence as text (report_fingerprint). */

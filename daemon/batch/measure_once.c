@@ -71,7 +71,7 @@ static enum status measure_once_round(struct measure_once *o, enum depth depth, 
     return status;
 }
 
-/* The run of the newest observation of this GPU, or 0. */
+/* Returns the run of the newest observation of this GPU, or 0 if there is none. */
 static int64_t measure_once_newest_run(struct measure_once *o, const char *uuid)
 {
     struct store_observation_row row = {0};
@@ -100,7 +100,7 @@ static enum status measure_once_conditions(struct measure_once *o, const char *f
             "date: %s\nreachd: %s\ncommand:", clock_rfc3339(clock_wall_seconds(), now, sizeof now),
             o->version);
     for (int a = 0; a < o->argc; a++) {
-        /* The program's name without its folder. */
+        /* The name of the program is written without its folder. */
         const char *slash = a == 0 ? strrchr(o->argv[a], '/') : NULL;
         fprintf(out, " %s", slash ? slash + 1 : o->argv[a]);
     }
@@ -117,7 +117,8 @@ static enum status measure_once_conditions(struct measure_once *o, const char *f
                : STATUS_OK;
 }
 
-/* The failure to store results. The results were printed, but only a stored run can be exported. */
+/* Returns the failure to store results. The results were printed, but only a stored run can be
+ * exported. */
 static enum status measure_once_check_stored(struct measure_once *o, struct err *err)
 {
     struct store_health health;

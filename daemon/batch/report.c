@@ -64,7 +64,7 @@ static void put_absent(const json_t *object, const char *name, char *out)
         (void)snprintf(out, CELL_BYTES, "not sure (%s)", why);
 }
 
-/* Integers in ascending order: "0-3,8,10-11". */
+/* Writes integers in ascending order as ranges: "0-3,8,10-11". */
 static void put_ranges(const json_t *array, char *out)
 {
     enum { ROOM = 28 }; /* room for one range and the dots */
@@ -93,7 +93,7 @@ static void put_real(const struct member *m, double v, char *out)
     (void)snprintf(out, CELL_BYTES, "%.*f", digits, v);
 }
 
-/* The value of a row in an object, or "" if it is absent. */
+/* Writes the value of a row in an object, or "" if the value is absent. */
 static const char *put_cell(const struct member *m, const json_t *object, char *out)
 {
     const json_t *const value = json_object_get(object, m->name);
@@ -114,7 +114,8 @@ static const char *put_cell(const struct member *m, const json_t *object, char *
     return out;
 }
 
-/* "miss penalty in cycles". Sizes contain their unit, so it is left out for them. */
+/* Writes a heading such as "miss penalty in cycles". Sizes contain their unit, so their heading has
+ * none. */
 static const char *put_heading(const struct member *m, char *out)
 {
     const char *const unit = member_unit(m);
@@ -125,7 +126,7 @@ static const char *put_heading(const struct member *m, char *out)
     return out;
 }
 
-/* A key in a sentence. Counts are written without a unit. */
+/* Writes the key of an element for use in a sentence. Counts are written without a unit. */
 static const char *put_key(const struct member *m, const json_t *element, char *out)
 {
     if (m->type == MEMBER_U32)
@@ -134,7 +135,7 @@ static const char *put_key(const struct member *m, const json_t *element, char *
     return m->type == MEMBER_U32 ? out : put_cell(m, element, out);
 }
 
-/* The introduction of element `i` of a list, without blanks and commas at its end. */
+/* Writes the introduction of an element of a list, without blanks and commas at its end. */
 static const char *put_element(const struct member *list, const json_t *element, char *out)
 {
     const char *const pattern = list->element ? list->element : "%";
@@ -145,7 +146,7 @@ static const char *put_element(const struct member *list, const json_t *element,
     out[0] = '\0';
     for (const char *c = pattern; *c && n < TITLE_BYTES; c++) {
         m = *c == '%' ? object_next_key(list->object, m) : m;
-        if (*c == '%' && !m) /* elements have no key */
+        if (*c == '%' && !m) /* the elements have no further key */
             break;
         n += (size_t)snprintf(out + n, TITLE_BYTES - n, "%.*s", *c == '%' ? TITLE_BYTES : 1,
                               *c == '%' ? put_key(m, element, key) : c);
@@ -226,7 +227,7 @@ static bool is_known(const struct object *o, const json_t *element)
     return known;
 }
 
-/* The width of the column of one element, or of the headings if it is NULL. */
+/* Returns the width of the column of one element, or of the headings if `element` is NULL. */
 static int width_across(const struct member *list, const json_t *array, const json_t *element)
 {
     const struct object *const o = list->object;
@@ -242,7 +243,7 @@ static int width_across(const struct member *list, const json_t *array, const js
     return (int)width;
 }
 
-/* Prints one line of that table: a number of each element, or their introductions if `m` is
+/* Prints one line of a table across: a number of each element, or their introductions if `m` is
  * NULL. */
 static void print_across_line(const struct report *r, const struct member *list,
                               const json_t *array, const struct member *m)
@@ -420,7 +421,8 @@ void report_member(FILE *out, const char *name, const json_t *value, bool all)
     print_inside(&r, object_member(&fingerprint_object, name), value);
 }
 
-/* The first object of a fingerprint that has a number called `name`, or NULL if there is none. */
+/* Returns the first object of a fingerprint that has a number called `name`, or NULL if there is
+ * none. */
 static const struct member *find_object(const char *name)
 {
     for (const struct member *m = fingerprint_object.members;
@@ -464,7 +466,7 @@ static void print_evidence(const struct report *r, const char *of, const json_t 
     }
 }
 
-/* The evidence of element `i` from the columns beside its list. */
+/* Returns the evidence of element `i`, from the columns beside its list. */
 static json_t *element_evidence(const json_t *columns, size_t i)
 {
     json_t *const all = json_object();

@@ -14,8 +14,8 @@
 /* Prints the whole document, without long lists of points. */
 void report_print(FILE *out, const json_t *fp);
 
-/* Prints a fingerprint like report_document, and its evidence if requested. Returns
- * STATUS_NO_MEMORY if memory runs out. */
+/* Prints a fingerprint like report_print, and its evidence if requested. Returns STATUS_NO_MEMORY
+ * if memory runs out. */
 enum status report_fingerprint(FILE *out, const struct fingerprint *fp, bool evidence,
                                struct err *err);
 
