@@ -194,18 +194,6 @@ template <bool IN_FLIGHT> static __device__ void read_lines(const struct reach_r
     }
 }
 
-extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_read(struct reach_read_args a)
-{
-    read_lines<false>(a);
-}
-
-extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_read_concurrent(struct reach_read_args a)
-{
-    read_lines<true>(a);
-}
-
 /* ---- other kinds of access ---- */
 
 /* A kind of access defines the lines of one draw, the accesses that a warp makes between two reads
@@ -370,32 +358,18 @@ template <class Kind> static __device__ void access_all(const struct reach_read_
     }
 }
 
-extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_read_far(struct reach_read_args a)
-{
-    access_all<read_far>(a);
-}
+/* A kernel with one block for each SM that calls `body`. */
+#define READ_KERNEL(name, body)                                                                    \
+    extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)                            \
+        name(struct reach_read_args a)                                                             \
+    {                                                                                              \
+        body(a);                                                                                   \
+    }
 
-extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_read_sectors(struct reach_read_args a)
-{
-    access_all<read_sectors>(a);
-}
-
-extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_read_blocks(struct reach_read_args a)
-{
-    access_all<read_blocks>(a);
-}
-
-extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_atomic(struct reach_read_args a)
-{
-    access_all<atomics>(a);
-}
-
-extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)
-    reach_write(struct reach_read_args a)
-{
-    access_all<writes>(a);
-}
+READ_KERNEL(reach_read, read_lines<false>)
+READ_KERNEL(reach_read_concurrent, read_lines<true>)
+READ_KERNEL(reach_read_far, access_all<read_far>)
+READ_KERNEL(reach_read_sectors, access_all<read_sectors>)
+READ_KERNEL(reach_read_blocks, access_all<read_blocks>)
+READ_KERNEL(reach_atomic, access_all<atomics>)
+READ_KERNEL(reach_write, access_all<writes>)

@@ -25,15 +25,15 @@ enum {
         1 << 19 /* limit of a set whose granules have sides: one bit each in shared memory */
 };
 
-NAME_FUNCTIONS(probe_path, enum probe_path, [PATH_L2] = "l2", [PATH_L1] = "l1",
-               [PATH_READ_ONLY] = "read-only", [PATH_CONSTANT] = "constant", [PATH_NONE] = "none")
+NAME_FUNCTION(probe_path_name, enum probe_path, [PATH_L2] = "l2", [PATH_L1] = "l1",
+              [PATH_READ_ONLY] = "read-only", [PATH_CONSTANT] = "constant", [PATH_NONE] = "none")
 
 NAME_FUNCTION(
     set_read_name,
     enum set_read, [SET_READ_SAME] = "same", [SET_READ_OWN] = "own", [SET_READ_NEAR] = "near")
 
-NAME_FUNCTIONS(arena_kind, enum arena_kind, [ARENA_ALIAS] = "alias", [ARENA_PLAIN] = "plain",
-               [ARENA_SIMULATED] = "simulated")
+NAME_FUNCTION(arena_kind_name, enum arena_kind, [ARENA_ALIAS] = "alias", [ARENA_PLAIN] = "plain",
+              [ARENA_SIMULATED] = "simulated")
 
 /* ---- the numbers of a spec ---- */
 

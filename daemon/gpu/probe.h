@@ -197,7 +197,6 @@ enum probe_path {
     PATH_COUNT
 };
 const char *probe_path_name(enum probe_path path); /* "l2", "l1", "read-only", "constant", "none" */
-bool probe_path_from_name(const char *name, enum probe_path *out);
 
 /* WORKING_SET_READ: the part of the set that an SM reads. */
 enum set_read { SET_READ_SAME = 0, SET_READ_OWN, SET_READ_NEAR, SET_READ_COUNT };
@@ -261,7 +260,6 @@ enum arena_kind {
     ARENA_SIMULATED
 };
 const char *arena_kind_name(enum arena_kind kind); /* "alias", "plain", "simulated" */
-bool arena_kind_from_name(const char *name, enum arena_kind *out);
 
 /* The limits of a source, valid after it is opened. */
 struct gpu_limits {

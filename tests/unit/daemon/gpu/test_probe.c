@@ -196,18 +196,10 @@ static void names_go_both_ways(void **state)
         assert_true(probe_kind_from_name(probe_kind_name((enum probe_kind)i), &kind));
         assert_int_equal(kind, i);
     }
-    for (unsigned i = ARENA_ALIAS; i <= ARENA_SIMULATED; i++) {
-        enum arena_kind kind = ARENA_ALIAS;
-        assert_true(arena_kind_from_name(arena_kind_name((enum arena_kind)i), &kind));
-        assert_int_equal(kind, i);
-    }
     enum probe_kind kind = PROBE_PAIRS;
     assert_false(probe_kind_from_name("Chase", &kind));
     assert_false(probe_kind_from_name("", &kind));
     assert_int_equal(kind, PROBE_PAIRS);
-    enum arena_kind arena = ARENA_PLAIN;
-    assert_false(arena_kind_from_name("plainer", &arena));
-    assert_int_equal(arena, ARENA_PLAIN);
 }
 
 static void complete_specs_pass(void **state)
