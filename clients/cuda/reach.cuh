@@ -1,5 +1,5 @@
 /* reach.cuh: a plan on the device: the window of an SM, the other SMs in it, and its remaining
- * work. Header only; needs reach.h (libreach) alone.
+ * work. It is header only and needs no other header than reach.h (libreach).
  *
  * A kernel that works in windows needs three additional lines:
  *
@@ -15,14 +15,14 @@
  * A plan over several allocations gives each window a part of each of them: reach_part(table, me,
  * i).
  *
- * On the host: reach_table_make once, reach_table_load for each plan, reach_table_start before each
- * launch, reach_table_check after it, reach_table_free. Launch all blocks that the GPU holds at a
- * time (one per SM, or more), so that every SM gets one. The SM of a block is not predictable.
+ * On the host, call reach_table_make once, reach_table_load for each plan, reach_table_start before
+ * each launch, reach_table_check after it, and reach_table_free at the end. Launch all blocks that
+ * the GPU holds at a time (one per SM, or more), so that every SM gets one. The SM of a block is
+ * not predictable.
  *
- * An SM whose id is not in the table does nothing and is counted; reach_table_check then fails. It
- * is never sent to an arbitrary window. All pointers of a table are device memory that the table
- * owns.
- */
+ * An SM whose id is not in the table does nothing and is counted; reach_table_check then fails.
+ * Such an SM is never sent to an arbitrary window. All pointers of a table are device memory that
+ * the table owns. */
 #ifndef REACH_CUH
 #define REACH_CUH
 
@@ -36,13 +36,13 @@
 struct reach_span {
     uint64_t first_byte; /* offset within the allocation */
     uint64_t length_bytes;
-    uint32_t sm_count; /* SMs of the table that work there */
+    uint32_t sm_count; /* number of SMs that work in the window */
     uint32_t unused;
 };
 
 enum { REACH_QUEUE_WORDS = 64 }; /* distance of two queues, so that they do not share a line */
 
-/* Passed to kernels by value. */
+/* A table is passed to kernels by value. */
 struct reach_table {
     struct reach_span *windows; /* [REACH_WINDOW_MAX] */
     uint32_t window_count;
@@ -74,8 +74,8 @@ static __device__ __forceinline__ uint32_t reach_sm_id(void)
     return id;
 }
 
-/* All threads of a block must call it first. Returns false if the kernel must return: this SM has
- * no work, or it is not in the table (and is counted). */
+/* All threads of a block must call this function first. Returns false if the kernel must return:
+ * this SM has no work, or it is not in the table (and is counted). */
 static __device__ __forceinline__ bool reach_enter(const reach_table &table, reach_me *me)
 {
     const uint32_t sm = reach_sm_id();
@@ -133,7 +133,7 @@ static __device__ __forceinline__ uint32_t reach_draw(const reach_table &table, 
 
 /* ---- on the host ---------------------------------------------------------------------------- */
 
-/* Releases what reach_table_make allocated; an all-zero table is valid. */
+/* Releases the memory of a table. A table of zeros is valid. */
 static inline void reach_table_free(reach_table *table)
 {
     cudaFree(table->windows);
@@ -258,7 +258,8 @@ static inline cudaError_t reach_table_start(const reach_table *table, cudaStream
 }
 
 /* Waits for the device. Returns false, with a message in `why`, if a block ran on an SM that is not
- * in the table. Its work is not lost, because others drew it, but the table is not of this GPU. */
+ * in the table. The work of the block is not lost, because other blocks drew it, but the table is
+ * not of this GPU. */
 static inline bool reach_table_check(const reach_table *table, char *why, size_t why_bytes)
 {
     uint32_t unknown = 0;

@@ -1,5 +1,6 @@
-/* reach_alloc.h: libreach-cuda, memory that the GPU's TLB serves well. C11 and C++; needs no other
- * header and no CUDA to build: the driver (libcuda.so.1) is loaded at run time.
+/* reach_alloc.h: libreach-cuda, memory that the GPU's TLB serves well. The header works in C11 and
+ * C++ and needs no other header. A program builds without CUDA, because the driver (libcuda.so.1)
+ * is loaded at run time.
  *
  *     struct reach_pool *pool;
  *     struct reach_alloc_error why;
@@ -15,29 +16,28 @@
  *
  * A miss in the TLB costs more if the frame that it translates is not one physical run (1.87 times
  * on an H200, whose frames are 32 MiB). A pool takes device memory frame by frame. The driver looks
- * for a run of the requested handle's length, and scatters the whole handle if there is none. It
- * aligns addresses to frames, packs small arrays into frames, and shares no frame with another
- * pool. These are the contiguity-conserving allocation and the soft guarantee of Mosaic
+ * for a run of the requested handle's length, and scatters the whole handle if there is none. A
+ * pool aligns addresses to frames, packs small arrays into frames, and shares no frame with another
+ * pool. These rules are the contiguity-conserving allocation and the soft guarantee of Mosaic
  * (Ausavarungnirun et al., MICRO 2017).
  *
  * Streams have the rules of cudaMallocAsync: memory from reach_device_alloc can be used at once on
  * its stream, and on others after an event of that stream. reach_device_free takes the stream of
- * the last use and does not wait: the memory is reused after that stream has reached the free, or
- * at once for an array of the same size on the same stream. Do not destroy a stream before it has
- * reached its frees.
+ * the last use and does not wait. The memory is reused after that stream has reached the free. An
+ * array of the same size on the same stream may reuse it at once. Do not destroy a stream before it
+ * has reached its frees.
  *
- * Threads. Any thread may call anything at any time, except reach_pool_close, which must be the
- * last call. A pool has one lock. A call makes the device's primary context current and restores
- * the former one. CUDA does not survive a fork: in the child every call with a pool of the parent
+ * Any thread may call any function at any time, except reach_pool_close, which must be the last
+ * call. A pool has one lock. A call makes the device's primary context current and restores the
+ * former one. CUDA does not survive a fork: in the child every call with a pool of the parent
  * fails, frees nothing and does not wait.
  *
- * Errors. A call that fails returns a status, fills the error (which may be NULL) and has changed
- * nothing. The library never prints and never ends the process.
+ * A call that fails returns a status, fills the error (which may be NULL) and has changed nothing.
+ * The library never prints and never ends the process.
  *
- * Ownership. The caller owns each array until it is freed; reach_pool_close frees what is left.
+ * The caller owns each array until it is freed; reach_pool_close frees what is left.
  *
- * Compatibility. The caller sets `size` of each struct to its sizeof; other fields may be 0.
- */
+ * The caller sets `size` of each struct to its sizeof; other fields may be 0. */
 #ifndef REACH_ALLOC_H
 #define REACH_ALLOC_H
 
@@ -100,8 +100,8 @@ void reach_pool_close(struct reach_pool *take);
 
 /* ---- device memory -------------------------------------------------------------------------- */
 
-/* In reach_device_alloc it allows any stream to use the memory at once. In the calls that free, it
- * means that the caller has already waited for all uses of the memory. */
+/* In reach_device_alloc this value allows any stream to use the memory at once. In the calls that
+ * free, the value means that the caller has already waited for all uses of the memory. */
 #define REACH_NO_STREAM ((void *)~(uintptr_t)0)
 
 /* Allocates an array. `*out` is a device address for use on `stream` (a cudaStream_t or CUstream;
@@ -122,8 +122,8 @@ enum reach_alloc_status reach_device_free(struct reach_pool *pool, void *array, 
 /* ---- host memory ---------------------------------------------------------------------------- */
 
 /* Allocates host memory that kernels of the pool's device can access at the same address. The
- * distance at which each kind is reached at full speed differs by node; reachd measures it. `*used`
- * (may be NULL) receives the kind. */
+ * number of bytes that the GPU reaches at full speed differs by kind and node; reachd measures it.
+ * `*used` (may be NULL) receives the kind. */
 enum reach_alloc_status reach_host_alloc(struct reach_pool *pool, enum reach_host_kind kind,
                                          uint64_t bytes, void **out, enum reach_host_kind *used,
                                          struct reach_alloc_error *error);
@@ -137,13 +137,13 @@ struct reach_alloc_stats {
     size_t size;
     uint64_t frame_bytes;
     bool frame_is_granularity; /* whether no frame length was given */
-    uint64_t arrays; /* arrays that are allocated, or freed and not yet reached by their streams */
-    uint64_t array_bytes;    /* bytes of these arrays, in multiples of 512 */
-    uint64_t pending_arrays; /* freed ones among these arrays */
-    uint64_t device_bytes;   /* bytes from the driver: frames * frame_bytes */
-    uint64_t frames;         /* frames_whole + frames_scattered */
-    uint64_t frames_whole;   /* one driver handle each. The driver of an H200 (580.159) looks for a
-                                run, but does not report success; see is_scattered */
+    uint64_t arrays; /* arrays that are allocated, or whose streams have not reached the free */
+    uint64_t array_bytes;      /* bytes of these arrays, in multiples of 512 */
+    uint64_t pending_arrays;   /* arrays among them that were freed */
+    uint64_t device_bytes;     /* bytes from the driver: frames * frame_bytes */
+    uint64_t frames;           /* frames_whole + frames_scattered */
+    uint64_t frames_whole;     /* frames of one driver handle each. The driver of an H200 (580.159)
+                                  looks for a run, but does not report success; see is_scattered */
     uint64_t frames_scattered; /* frames of several handles, or scattered by is_scattered of the
                                   last reach_compact */
     uint64_t frames_free;      /* free frames, kept for later arrays */
@@ -182,9 +182,9 @@ struct reach_compaction {
 /* Moves the contents of scattered frames into new handles of one frame each, under the same
  * addresses: it copies on the device, unmaps and maps again. The caller must make sure that nothing
  * uses the pool's device memory during the call. The call waits for work that was submitted before.
- * If a driver call fails, the frame at hand keeps its old memory and contents. `*out` (may be NULL)
- * is also set on failure; the caller sets its size. This is the CAC of Mosaic, applied to the
- * process's own pages. */
+ * If a driver call fails, the current frame keeps its old memory and contents. `*out` (may be NULL)
+ * is also set on failure; the caller sets its size. The method is contiguity-aware compaction (CAC)
+ * of Mosaic, applied to the process's own pages. */
 enum reach_alloc_status reach_compact(struct reach_pool *pool,
                                       const struct reach_compact_options *options,
                                       struct reach_compaction *out,

@@ -1,9 +1,9 @@
 /* reach_cuco.cuh: Bloom filters of cuCollections (cuco) that are longer than the TLB reaches, in
- * scopes and in windows. Header only; needs reach_key_windows.cuh, reach_scopes.cuh and cuco, which
- * is not part of reachd. Compile with --extended-lambda, which cuco requires. reach_cuco_set.cuh
- * has sets.
+ * scopes and in windows. It is header only and needs reach_key_windows.cuh, reach_scopes.cuh and
+ * cuco, which is not part of reachd. Compile with --extended-lambda, which cuco requires.
+ * reach_cuco_set.cuh has sets.
  *
- * Scopes need no change in cuco: call it once per scope, with a predicate.
+ * Scopes need no change in cuco: call cuco once per scope, with a predicate.
  *
  *     reach_for_each_scope(scopes, [&](const reach_pass &pass) {
  *         const auto test = reach_bloom_scope_test(pass, policy, blocks);
@@ -11,9 +11,8 @@
  *         filter.contains_if_async(first, last, first, test, reach_or_output<bool>{found}, stream);
  *     });
  *
- * Windows: reach_windowed_bloom_filter. Each window has its own bloom_filter_ref of cuco over its
- * part of one allocation, and the SMs of the window serve its keys alone.
- */
+ * reach_windowed_bloom_filter works in windows. Each window has its own bloom_filter_ref of cuco
+ * over its part of one allocation, and the SMs of the window serve its keys alone. */
 #ifndef REACH_CUCO_CUH
 #define REACH_CUCO_CUH
 
@@ -28,8 +27,8 @@
 /* ---- scopes ------------------------------------------------------------------------------------
  */
 
-/* Returns the block of the filter that holds a key. Device code only, because policies hash
- * there. */
+/* Returns the block of the filter that holds a key. It works in device code only, because policies
+ * hash there. */
 template <class Policy, class Extent> struct reach_bloom_block {
     Policy policy;
     Extent blocks;
@@ -81,7 +80,7 @@ template <class Found> struct reach_or_output {
 /* ---- windows -----------------------------------------------------------------------------------
  */
 
-/* The kernels' view of a filter. Passed by value. */
+/* The view of a filter that is passed to kernels by value. */
 template <class Key, class Policy> struct reach_bloom_parts {
     using word = typename Policy::word_type;
     using extent = cuco::extent<size_t>;
@@ -124,8 +123,8 @@ static __device__ __forceinline__ void reach_bloom_scan(const reach_bloom_parts<
                          });
 }
 
-/* Sets bits of a word. From sm_80 on its sector leaves the L2 early: the next keys are unlikely to
- * use it, and the keys that every window reads stay there longer. */
+/* Sets bits of a word. From sm_80 on, the sector of the word leaves the L2 early. The next keys are
+ * unlikely to use the sector, and the keys that every window reads stay in the L2 longer. */
 template <class Word>
 static __device__ __forceinline__ void reach_bloom_set(Word *at, Word bits, uint64_t leaves_early)
 {
@@ -147,7 +146,7 @@ static __device__ __forceinline__ void reach_bloom_set(Word *at, Word bits, uint
 #endif
 }
 
-/* The argument of reach_bloom_set. */
+/* Returns the argument `leaves_early` of reach_bloom_set. */
 static __device__ __forceinline__ uint64_t reach_bloom_leaves_early(void)
 {
     uint64_t policy = 0;
@@ -222,10 +221,10 @@ __global__ void __launch_bounds__(REACH_KEY_THREADS)
  * from a cuco::bloom_filter over the same memory, because other blocks hold a key.
  *
  * add and contains enqueue a kernel that fills the GPU, allocate nothing and wait for nothing; they
- * can be captured in a graph. Iterators are random access and of the device. All calls of one
- * filter go to one stream at a time, because they share the queues of the windows. No other kernel
- * may occupy all SMs of a window, because its keys would not be served; check detects this
- * afterwards. */
+ * can be captured in a graph. Iterators must be random access and refer to memory of the device.
+ * All calls of one filter go to one stream at a time, because they share the queues of the windows.
+ * No other kernel may occupy all SMs of a window, because its keys would not be served; check
+ * detects this afterwards. */
 template <class Key, class Policy> class reach_windowed_bloom_filter
 {
   public:
@@ -234,7 +233,7 @@ template <class Key, class Policy> class reach_windowed_bloom_filter
     /* Opens the filter. `memory` is `bytes` of the current device, aligned to a block and as long
      * as all windows together. Makes a table of some KiB, and waits. The memory is not cleared.
      * Returns cudaErrorInvalidValue if the memory is not aligned, the windows leave gaps or are of
-     * several allocations, or one has no block. */
+     * several allocations, or a window has no block. */
     cudaError_t open(void *memory, uint64_t bytes, const struct reach_windows *windows,
                      const Policy &policy = {})
     {

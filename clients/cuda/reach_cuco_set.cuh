@@ -1,5 +1,5 @@
 /* reach_cuco_set.cuh: hash sets of cuCollections (cuco) that are longer than the TLB reaches, in
- * windows. Header only; needs reach_key_windows.cuh and cuco, which is not part of reachd.
+ * windows. It is header only and needs reach_key_windows.cuh and cuco, which is not part of reachd.
  *
  * A set of cuco probes all its slots, so a range of slots is not a scope. Here each window has its
  * own set in its part of one allocation. A hash of the key chooses the window. Only the SMs of the
@@ -26,7 +26,7 @@ struct reach_key_hash {
     }
 };
 
-/* The kernels' view of a set. Passed by value. */
+/* The view of a set that is passed to kernels by value. */
 template <class Ref, class Hash> struct reach_set_parts {
     reach_table table;
     const Ref *refs; /* one for each window; in device memory */
@@ -128,12 +128,12 @@ template <class Key> __global__ void reach_set_fill(Key *slots, uint64_t count, 
  * chooses the window of a key; it should not be the hash of `Ref`.
  *
  * clear, insert, contains and find enqueue kernels that fill the GPU, allocate nothing and wait for
- * nothing; they can be captured in a graph. Iterators are random access and of the device. All
- * calls of one set go to one stream at a time, because they share the queues of the windows. No
- * other kernel may occupy all SMs of a window, because its keys would not be served; check detects
- * this afterwards. Keys spread over the windows in proportion to the windows' lengths, except for a
- * deviation of the square root of their number. Like a set of cuco, a window must not become
- * full. */
+ * nothing; they can be captured in a graph. Iterators must be random access and refer to memory of
+ * the device. All calls of one set go to one stream at a time, because they share the queues of the
+ * windows. No other kernel may occupy all SMs of a window, because its keys would not be served;
+ * check detects this afterwards. Keys spread over the windows in proportion to the windows'
+ * lengths, except for a deviation of the square root of their number. Like a set of cuco, a window
+ * must not become full. */
 template <class Ref, class Hash = reach_key_hash> class reach_windowed_set
 {
   public:
@@ -149,7 +149,7 @@ template <class Ref, class Hash = reach_key_hash> class reach_windowed_set
      * as long as all windows together. make(part, part_bytes) returns the Ref of one window over
      * its part of that memory; the Ref may use less. Makes tables of some KiB, and waits. The
      * memory is not cleared. Returns cudaErrorInvalidValue if the memory is not aligned, the
-     * windows leave gaps or are of several allocations, or one is shorter than a part. */
+     * windows leave gaps or are of several allocations, or a window is shorter than a part. */
     template <class Make>
     cudaError_t open(void *memory, uint64_t bytes, const struct reach_windows *windows, Make make,
                      const Hash &hash = {})

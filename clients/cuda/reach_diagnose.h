@@ -1,6 +1,6 @@
 /* reach_diagnose.h: the kind of memory behind a pointer, and whether the GPU's TLB reaches all of
- * it. Part of libreach-cuda. With it a job finds out whether the TLB limits the accesses to its own
- * memory. C11 and C++.
+ * it. The functions are part of libreach-cuda. A job calls them to find out whether the TLB limits
+ * the accesses to its own memory. The header works in C11 and C++.
  *
  *     const struct reach_diagnose_options options = {.size = sizeof(options), .device = 0};
  *     struct reach_diagnosis found = {.size = sizeof(found)};
@@ -10,19 +10,18 @@
  *         puts(found.text);
  *
  * A call queries the driver, then times random reads of 128 bytes by all SMs over the memory and
- * over parts of it. On an idle GPU each takes some milliseconds, and all together less than 100. It
- * never writes to the memory and moves no pages: managed memory that a read would move is not read.
- * With numbers of reachd's fingerprint in the options it reports more. A value that is not known
- * has a reason; nothing is guessed.
+ * over parts of it. On an idle GPU each run of reads takes some milliseconds, and all runs together
+ * take less than 100. A call never writes to the memory and moves no pages: managed memory that a
+ * read would move is not read. With numbers of reachd's fingerprint in the options, a call reports
+ * more. A value that is not known has a reason; nothing is guessed.
  *
- * Streams. The reads run on a stream that the call creates. Keep the GPU idle, because other
- * kernels disturb the times. Do not call it while a stream is captured. A call runs in the current
- * context if that is of options.device, otherwise in the device's primary context, and leaves the
- * current context as it was. It takes some 100 KiB of device memory while it runs.
+ * The reads run on a stream that the call creates. Keep the GPU idle, because other kernels disturb
+ * the times. Do not start a diagnosis while a stream is captured. A call runs in the current
+ * context if that belongs to options.device, otherwise in the device's primary context, and leaves
+ * the current context as it was. It takes some 100 KiB of device memory while it runs.
  *
- * Threads, errors, compatibility: as in reach_alloc.h. Any number of threads may call at once, but
- * they disturb each other's times.
- */
+ * The rules of reach_alloc.h for threads, errors and compatibility apply. Any number of threads may
+ * call at once, but they disturb each other's times. */
 #ifndef REACH_DIAGNOSE_H
 #define REACH_DIAGNOSE_H
 
@@ -61,14 +60,14 @@ struct reach_diagnose_options {
     int32_t device;                           /* CUDA ordinal of the GPU that reads */
     const char *driver;                       /* library to load; "libcuda.so.1" if NULL */
     uint64_t reach_bytes[REACH_MEMORY_COUNT]; /* by kind; windows.reach_bytes for device memory */
-    uint64_t frame_bytes; /* contiguity.frame_bytes; the two prices are of contiguity too */
+    uint64_t frame_bytes;                     /* contiguity.frame_bytes of the fingerprint */
     struct reach_miss_ns miss_ns;
 };
 
 struct reach_finding {
     bool known;
     double value;
-    double error;       /* largest error of the value; 0 means no statement */
+    double error;       /* largest error of the value; 0 if not known */
     const char *reason; /* why it is not known, as a sentence; "" if it is known. Static */
 };
 
@@ -82,14 +81,15 @@ struct reach_diagnosis {
     uint64_t free_bytes;    /* free bytes before reach_diagnose_free took them */
     uint64_t part_bytes;    /* length of the part for comparison; 0 if there was none */
     struct reach_finding compressible; /* 1 if compressible (slow to read at random), else 0 */
-    struct reach_finding out_of_reach; /* 1 if reads over all of it are slower than over the part,
-                                          or if it is longer than options.reach_bytes; 0 if not */
-    struct reach_finding read_gbps;    /* over all of it */
+    struct reach_finding out_of_reach; /* 1 if reads over all of the memory are slower than reads
+                                          over the part, or if the memory is longer than
+                                          options.reach_bytes; otherwise 0 */
+    struct reach_finding read_gbps;    /* over all of the memory */
     struct reach_finding part_gbps;    /* over the part */
-    struct reach_finding reach_bytes;  /* length over which these reads are fast, by time alone */
+    struct reach_finding reach_bytes;  /* length over which these reads are fast, by their time */
     struct reach_finding entry_bytes;  /* length that one TLB entry translates */
-    struct reach_finding contiguous;   /* share of its frames that are one physical run, 0 .. 1 */
-    struct reach_finding contiguous_gbps; /* expected if all frames were contiguous */
+    struct reach_finding contiguous;   /* share of frames that are one physical run, 0 .. 1 */
+    struct reach_finding contiguous_gbps; /* expected throughput if all were contiguous */
     struct reach_finding gain; /* part_gbps / read_gbps, the largest gain of work within the reach
                                   (windows, scopes) */
     uint64_t ns;               /* duration of the call */
@@ -109,9 +109,9 @@ enum reach_free_way {
     REACH_FREE_FRAMES = 1 /* handles of options.frame_bytes each, side by side */
 };
 
-/* Diagnoses the device memory that is free now, except 1/128 of the device's memory. It holds that
- * memory for about a second, and other processes get none meanwhile. The share of contiguous frames
- * is a property of the memory; a plain allocation may have less. REACH_FREE_FRAMES without
+/* Diagnoses the device memory that is free now, except 1/128 of the device's memory. The call holds
+ * that memory for about a second, and other processes get none meanwhile. The share of contiguous
+ * frames is a property of the memory; a plain allocation may have less. REACH_FREE_FRAMES without
  * frame_bytes also returns REACH_ALLOC_INVALID_ARGUMENT. */
 enum reach_alloc_status reach_diagnose_free(enum reach_free_way way,
                                             const struct reach_diagnose_options *options,

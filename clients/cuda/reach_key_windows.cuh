@@ -1,7 +1,7 @@
 /* reach_key_windows.cuh: persistent kernels in which each window of an allocation serves the keys
- * that hash to it. Every window scans all keys and works on its own. For reach_cuco.cuh and
- * reach_cuco_set.cuh; header only, needs reach.cuh and reach_keys.h.
- */
+ * that hash to it. Every window scans all keys and works on its own keys. reach_cuco.cuh and
+ * reach_cuco_set.cuh include this header. It is header only and needs reach.cuh and
+ * reach_keys.h. */
 #ifndef REACH_KEY_WINDOWS_CUH
 #define REACH_KEY_WINDOWS_CUH
 
@@ -40,8 +40,8 @@ static __device__ __forceinline__ void reach_scan_keys(const reach_table &table,
     }
 }
 
-/* Like reach_scan_keys, but calls work(i, key, is_valid) only for keys for which is_mine(key) is
- * true. is_mine must return false for keys of other windows. Keys are collected in shared memory
+/* Scans like reach_scan_keys, but calls work(i, key, is_valid) only for keys for which is_mine(key)
+ * is true. is_mine must return false for keys of other windows. Keys are collected in shared memory
  * until they fill a warp, for work that takes as long for one lane as for all. All threads of a
  * block must call it. */
 template <class Key, class InputIt, class IsMine, class Work>

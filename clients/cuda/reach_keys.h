@@ -1,9 +1,8 @@
 /* reach_keys.h: keys that are hashed over an allocation in windows, such as the keys of a Bloom
- * filter or a hash set. It maps keys and items (blocks, runs of slots) to windows. For
- * reach_key_windows.cuh; C, C++, host and device compile the same lines
+ * filter or a hash set. It maps keys and items (blocks, runs of slots) to windows.
+ * reach_key_windows.cuh includes this header. C, C++, host and device compile the same lines
  * (tests/unit/clients/cuda/test_keys.c). Only the declarations of reach.h are used. Any thread may
- * call the functions.
- */
+ * call the functions. */
 #ifndef REACH_KEYS_H
 #define REACH_KEYS_H
 

@@ -2,7 +2,7 @@
  * keys of each range lie side by side, in their old order, with their payloads or with the
  * positions that they had. Every SM then reads keys of its own window only (partitioned windows).
  *
- * Header only; needs reach_ranges.h and CUB, which every CUDA toolkit has.
+ * It is header only and needs reach_ranges.h and CUB, which every CUDA toolkit has.
  *
  *     size_t bytes = 0; // as with CUB, the first call returns the size
  *     reach_partition_positions(NULL, bytes, rows, rows_out, positions, count, ranges, offsets,
@@ -17,12 +17,11 @@
  * not overlap. The functions return cudaErrorInvalidValue if a required pointer is NULL, the
  * workspace is too small, there are no ranges, or positions cannot count the keys.
  *
- * Method: each block counts one tile of keys by range. An exclusive sum over (range, tile) gives
- * the place of every tile in every range. Each block then ranks its tile again, sorts it by range
- * in shared memory and writes it in runs. Ranks come from ballots, like in the radix sort of
- * Adinets and Merrill (Onesweep, 2022), but without its look-back between blocks. Keys are read
- * twice, and no block waits for another one.
- */
+ * First, each block counts one tile of keys by range. An exclusive sum over (range, tile) gives the
+ * place of every tile in every range. Each block then ranks its tile again, sorts it by range in
+ * shared memory and writes it in runs. Ranks come from ballots, like in the radix sort of Adinets
+ * and Merrill (Onesweep, 2022), but without its look-back between blocks. Keys are read twice, and
+ * no block waits for another one. */
 #ifndef REACH_PARTITION_CUH
 #define REACH_PARTITION_CUH
 
@@ -36,7 +35,7 @@
 enum {
     REACH_PARTITION_THREADS = 256,
     REACH_PARTITION_WARPS = REACH_PARTITION_THREADS / 32,
-    REACH_PARTITION_BLOCKS = 4 /* per SM, at least: every GPU has room for their threads */
+    REACH_PARTITION_BLOCKS = 4 /* least number of blocks per SM, whose threads fit on every GPU */
 };
 
 /* Keys in memory, for reach_partition_computed. */
@@ -90,7 +89,8 @@ static __device__ __forceinline__ uint32_t reach_partition_filled(uint64_t count
     return count - begin < size ? (uint32_t)(count - begin) : size;
 }
 
-/* Sets counts[r * tiles + t] to the number of keys of range r in tile t. One block per tile. */
+/* Sets counts[r * tiles + t] to the number of keys of range r in tile t. Each block counts one
+ * tile. */
 template <uint32_t BITS, uint32_t ITEMS, class In, class Where>
 __global__ void __launch_bounds__(REACH_PARTITION_THREADS, REACH_PARTITION_BLOCKS)
     reach_partition_count(const __grid_constant__ reach_ranges ranges, In in, Where where,
@@ -138,10 +138,10 @@ static __device__ __forceinline__ uint32_t reach_partition_same(uint32_t range, 
 /* The memory that the threads of a block share while they sort a tile. */
 template <uint32_t BITS, class Key, class Payload> struct reach_partition_tile {
     static constexpr uint32_t size = reach_partition_shape<Key, Payload>::tile;
-    uint64_t first[1 << BITS];                         /* bounds of the ranges */
-    uint64_t goal[1 << BITS];                          /* place in the output */
-    uint32_t start[1 << BITS];                         /* place within the sorted tile */
-    uint32_t sums[REACH_PARTITION_WARPS];              /* sums of `start`, warp by warp */
+    uint64_t first[1 << BITS];            /* bounds of the ranges */
+    uint64_t goal[1 << BITS];             /* place of each range in the output */
+    uint32_t start[1 << BITS];            /* place of each range within the sorted tile */
+    uint32_t sums[REACH_PARTITION_WARPS]; /* sums of `start`, warp by warp */
     uint16_t before[REACH_PARTITION_WARPS][1 << BITS]; /* keys of earlier warps, after ranking */
     uint8_t range[size];                               /* range of each sorted key */
     Key key[size];
@@ -177,7 +177,8 @@ static __device__ __forceinline__ void reach_partition_sums(Tile &tile)
     __syncthreads();
 }
 
-/* Computes offsets and counts of all ranges from the sums over (range, tile). One block. */
+/* Computes offsets and counts of all ranges from the sums over (range, tile). One block calls
+ * it. */
 static __device__ __forceinline__ void reach_partition_report(uint32_t ranges, uint32_t tiles,
                                                               const uint64_t *places,
                                                               uint64_t count, uint64_t *offsets,
@@ -195,7 +196,7 @@ static __device__ __forceinline__ void reach_partition_report(uint32_t ranges, u
     }
 }
 
-/* Returns the payload of key i: from the input, or i itself. */
+/* The payloads. get(i) returns the payload of key i, which is i itself if `in` is NULL. */
 template <class Payload> struct reach_partition_payload {
     const Payload *in; /* NULL if the payloads are positions */
     Payload *out;

@@ -1,8 +1,8 @@
 /* reach_ranges.h: the scopes and windows of libreach's answers (reach.h) as values for kernels. It
  * has bounds in items (rows of a table, buckets, words), the search of an index among them, and one
- * pass over a scope. For reach_scopes.cuh and reach_partition.cuh; C, C++, host and device compile
- * the same lines (tests/unit/clients/cuda/test_ranges.c). Only the declarations of reach.h are
- * used, no function of libreach. Any thread may call the functions.
+ * pass over a scope. reach_scopes.cuh and reach_partition.cuh include this header. C, C++, host and
+ * device compile the same lines (tests/unit/clients/cuda/test_ranges.c). Only the declarations of
+ * reach.h are used, no function of libreach. Any thread may call the functions.
  *
  * An item belongs to the range in which its first byte lies.
  */
@@ -31,7 +31,7 @@ struct reach_ranges {
     uint64_t first[REACH_RANGE_MAX]; /* ascending; equal ones leave a range empty */
 };
 
-/* `count` items from `first`. */
+/* A run of `count` items that begins at item `first`. */
 struct reach_items {
     uint64_t first, count;
 };
@@ -48,8 +48,8 @@ REACH_INLINE bool reach_has_item(struct reach_items items, uint64_t item)
 }
 
 /* Makes ranges of items of `item_bytes` that begin at these bytes of an allocation. Returns false,
- * with an empty `*out`, for no or too many ranges, bytes that do not ascend, or items of 0
- * bytes. */
+ * with an empty `*out`, if there are no ranges or too many, if bytes do not ascend, or if items
+ * have 0 bytes. */
 REACH_INLINE bool reach_ranges_make(struct reach_ranges *out, const uint64_t *first_bytes,
                                     uint32_t count, uint64_t item_bytes)
 {
@@ -64,7 +64,8 @@ REACH_INLINE bool reach_ranges_make(struct reach_ranges *out, const uint64_t *fi
     return good;
 }
 
-/* Makes ranges from the parts of allocation `i` of windows or scopes, with the same failures. */
+/* Makes ranges from the parts of allocation `i` of windows or scopes. Fails like
+ * reach_ranges_make. */
 static inline bool reach_ranges_of_parts(struct reach_ranges *out, const struct reach_extent *parts,
                                          uint32_t count, uint32_t allocation_count, uint32_t i,
                                          uint64_t item_bytes)
@@ -120,7 +121,8 @@ REACH_INLINE uint32_t reach_find_range(const uint64_t *first, uint32_t bits, uin
 /* ---- one scope ---------------------------------------------------------------------------------
  */
 
-/* The memory that one pass may access in each allocation. Passed to kernels by value. */
+/* The memory that one pass may access in each allocation. The struct is passed to kernels by
+ * value. */
 struct reach_pass {
     uint32_t index; /* 0 .. of - 1 */
     uint32_t of;    /* scopes */

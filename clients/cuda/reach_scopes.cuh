@@ -1,17 +1,16 @@
 /* reach_scopes.cuh: work in scopes. An existing kernel gets one range test and is launched once per
- * scope; in each launch the SMs access no more memory than their TLBs reach. Needs no SM ids, no
- * persistent blocks and no queue, so it works under MPS, in graphs and with kernels of others.
- * docs/moving-to-scopes.md has an example.
+ * scope; in each launch the SMs access no more memory than their TLBs reach. Scopes need no SM ids,
+ * no persistent blocks and no queue, so they work under MPS, in graphs and with kernels of other
+ * libraries. docs/moving-to-scopes.md has an example.
  *
- * Header only; needs reach_ranges.h and reach.h. The scopes come from an answer of libreach
- * (reach_answer_scope, reach_answer_plan) or from a struct reach_scopes that you fill. They are of
- * one allocation, or of several with matched parts.
+ * The header needs only reach_ranges.h and reach.h. The scopes come from an answer of libreach
+ * (reach_answer_scope, reach_answer_plan) or from a struct reach_scopes that you fill. They are
+ * ranges of one allocation, or of several with matched parts.
  *
  * All functions launch on the caller's stream, allocate nothing, wait for nothing, and can be
  * captured in a graph. Scopes must run one after another, in the order of the stream: do not launch
  * them on several streams. The first error ends a loop and is returned. Without scopes the error is
- * cudaErrorInvalidValue.
- */
+ * cudaErrorInvalidValue. */
 #ifndef REACH_SCOPES_CUH
 #define REACH_SCOPES_CUH
 
@@ -87,7 +86,7 @@ __global__ void reach_scope_kernel(const __grid_constant__ reach_pass pass, uint
 }
 
 /* Calls work(i, pass) on the device for all i in [0, count), once per scope. Launches `blocks` of
- * `threads`; with fewer than count / threads blocks each thread processes several i. */
+ * `threads`; with fewer than count / threads blocks each thread processes several values of i. */
 template <class Work>
 static inline cudaError_t reach_for_each_in_scopes(const reach_scopes &scopes, uint64_t count,
                                                    Work work, uint32_t blocks, uint32_t threads,

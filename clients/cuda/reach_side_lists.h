@@ -1,6 +1,7 @@
 /* reach_side_lists.h: the sides of the L2 on which the granules of a buffer live, from the cycles
- * that reach_sides.cuh has measured. C, C++; host only (tests/unit/clients/cuda/test_side_lists.c).
- * The functions are pure, and any thread may call them.
+ * that reach_sides.cuh has measured. The header works in C and C++, on the host only
+ * (tests/unit/clients/cuda/test_side_lists.c). The functions are pure, and any thread may call
+ * them.
  *
  * Each granule is timed by an SM of either side, and lives on the side whose SM waits less. Both
  * times have the same constant parts, so the border between near and far is not needed.
@@ -18,15 +19,15 @@ enum {
     REACH_SURE_DIVISOR = 4 /* a side is clear if the two times differ by (far - near) over this */
 };
 
-/* Counts of both lists together. */
+/* The counts of both lists. */
 struct reach_side_lists {
     uint64_t count[2]; /* granules of either side */
     uint64_t unsure;   /* granules among them whose times differ by too little */
     uint64_t untimed;  /* granules not timed from both sides, counted as side 0 */
 };
 
-/* Sorts `granules` by cycles[0][] and cycles[1][], the SM cycles that SMs of side 0 and 1 measured.
- * `cycles` holds `granules` values of side 0 and then of side 1. `contrast_cycles` is far minus
+/* Sorts `granules` granules by side. `cycles` has the SM cycles that SMs of side 0 measured for
+ * each granule, and then the SM cycles that SMs of side 1 measured. `contrast_cycles` is far minus
  * near of this GPU (the fingerprint's l2). Writes the granules of side 0, ascending, and then of
  * side 1 to list[granules]. Writes one bit per granule, 1 for side 1, to bits[granules /
  * REACH_SIDE_BITS + 1]. */

@@ -1,4 +1,4 @@
-/* reach_sides.cuh: work on the near side of the L2. Header only; needs reach.h (libreach).
+/* reach_sides.cuh: work on the near side of the L2. It is header only and needs reach.h (libreach).
  *
  * The L2 of large chips lies in two sides. A line lives on one of them, by a hash of its physical
  * address that changes every few KiB (a granule), and SMs of the other side keep a copy of the data
@@ -6,10 +6,10 @@
  * its own side, twice as much stays in the L2, and every access takes the short way. The strategy
  * "sides" of a plan predicts the gain.
  *
- * No interface reports the sides of the granules of a buffer, so reach_sides_sort times them. It
- * adds 0 atomically to the first word of each, as often as it needs; values do not change, and
- * kernels may use the buffer meanwhile. Physical memory does not move, so one call per allocation
- * is enough.
+ * No interface reports the sides of the granules of a buffer, so reach_sides_sort times each
+ * granule. It adds 0 atomically to the first word of the granule, several times. Values do not
+ * change, and kernels may use the buffer meanwhile. Physical memory does not move, so one call per
+ * allocation is enough.
  *
  *     __global__ void work(reach_sides sides, const char *buffer, uint32_t pieces, ...)
  *     {
@@ -22,16 +22,16 @@
  *
  * A job whose positions come from its input scans all of it on each side and keeps the positions
  * that reach_side_of assigns to its side. A job over many GiB that computes positions does the
- * same. A list has four bytes per granule, which would compete with the set for the L2, and a bit
- * is less.
+ * same. A list takes four bytes per granule, which would compete with the set for the L2, and
+ * reach_side_of reads one bit.
  *
- * On the host: reach_sides_make once per GPU and largest buffer, reach_sides_sort for each buffer,
- * reach_sides_start before each launch that draws pieces, reach_sides_check after it,
- * reach_sides_free. Launch all blocks that the GPU holds at a time, so that every SM gets one.
+ * On the host, call reach_sides_make once per GPU and largest buffer, and reach_sides_sort for each
+ * buffer. Call reach_sides_start before each launch that draws pieces, reach_sides_check after it,
+ * and reach_sides_free at the end. Launch all blocks that the GPU holds at a time, so that every SM
+ * gets one.
  *
  * If the L2 of a fingerprint has no known sides, there is one side with every SM and all granules.
- * The same kernel then works, and gains nothing.
- */
+ * The same kernel then works, and gains nothing. */
 #ifndef REACH_SIDES_CUH
 #define REACH_SIDES_CUH
 
@@ -40,7 +40,7 @@
 
 #include <stdlib.h>
 
-/* Passed to kernels by value. All pointers are device memory that the table owns. */
+/* The struct is passed to kernels by value. All pointers are device memory that the struct owns. */
 struct reach_sides {
     uint64_t granule_bytes;
     uint64_t bytes;         /* bytes of the buffer */
@@ -51,7 +51,7 @@ struct reach_sides {
     uint32_t count[2];
     uint32_t sm_count[2];
     uint32_t sm_slots; /* number of SM ids in the table */
-    uint32_t unsure;   /* granules whose side is not clear; accesses are slower if it is wrong */
+    uint32_t unsure;   /* granules of unclear side; accesses are slower if it is wrong */
     double contrast_cycles;
     uint64_t most_bytes;  /* largest buffer for which the table has room */
     int16_t *side_of_sm;  /* [REACH_SM_MAX] */
@@ -59,7 +59,7 @@ struct reach_sides {
     uint32_t *granules;   /* granules of side 0, ascending, then of side 1 */
     uint32_t *bits;       /* side of granule g: bit g % 32 of word g / 32 */
     uint32_t *queues;     /* next piece of either side, REACH_QUEUE_WORDS apart */
-    uint32_t *unknown;    /* blocks that ran on an SM of no side; then a word that is never read */
+    uint32_t *unknown;    /* blocks that ran on an SM of no side; the next word is never read */
     uint16_t *cycles;     /* [2][granule_count]: least cycles from either side */
 };
 
@@ -75,8 +75,8 @@ struct reach_side_me {
 
 /* ---- on the device -------------------------------------------------------------------------- */
 
-/* All threads of a block must call it first. Returns false if the kernel must return, because this
- * SM is on no known side (and is counted). */
+/* All threads of a block must call this function first. Returns false if the kernel must return,
+ * because this SM is on no known side (and is counted). */
 static __device__ __forceinline__ bool reach_side_enter(const reach_sides &sides, reach_side_me *me)
 {
     const uint32_t sm = reach_sm_id();
@@ -182,7 +182,7 @@ static __global__ void reach_sides_time(reach_sides sides, char *buffer)
 
 /* ---- on the host ---------------------------------------------------------------------------- */
 
-/* Releases what reach_sides_make allocated; an all-zero table is valid. */
+/* Releases the memory of a table. A table of zeros is valid. */
 static inline void reach_sides_free(reach_sides *sides)
 {
     cudaFree(sides->side_of_sm);
@@ -195,8 +195,8 @@ static inline void reach_sides_free(reach_sides *sides)
     memset(sides, 0, sizeof *sides);
 }
 
-/* Copies the sides of `chip`. There is one side with every SM if it is NULL or has no known
- * sides. */
+/* Copies the sides of `chip`. If `chip` is NULL or has no known sides, there is one side with every
+ * SM. */
 static inline void reach_sides_set_chip(reach_sides *sides, const struct reach_fingerprint *chip,
                                         int16_t *side_of_sm, uint16_t *rank_of_sm)
 {
@@ -226,7 +226,7 @@ static inline cudaError_t reach_sides_make(const struct reach_fingerprint *chip,
 
     memset(out, 0, sizeof *out);
     reach_sides_set_chip(out, chip, side_of_sm, rank_of_sm);
-    const uint64_t granules = most_bytes / out->granule_bytes + 2; /* first and last are cut */
+    const uint64_t granules = most_bytes / out->granule_bytes + 2; /* both ends may be cut */
     const size_t slots = out->sm_slots;
     if (granules > UINT32_MAX)
         return cudaErrorInvalidValue;
@@ -283,9 +283,10 @@ static inline cudaError_t reach_sides_read(reach_sides *sides, char *buffer, uin
     return cudaSuccess;
 }
 
-/* Sorts the granules of a buffer of device memory, aligned to 4 bytes, and waits for the device:
- * some 0.1 ms per MiB. Returns false, with a message in `why`, if an SM of one side got no block or
- * CUDA failed. A few `sides->unsure` granules are not a failure; accesses to them may be slower. */
+/* Sorts the granules of a buffer of device memory, aligned to 4 bytes, and waits for the device.
+ * Sorting takes some 0.1 ms per MiB. Returns false, with a message in `why`, if no SM of one side
+ * got a block, or if CUDA failed. A few `sides->unsure` granules are not a failure; accesses to
+ * them may be slower. */
 static inline bool reach_sides_sort(reach_sides *sides, void *buffer, uint64_t bytes, char *why,
                                     size_t why_bytes)
 {

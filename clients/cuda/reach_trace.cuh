@@ -1,5 +1,5 @@
-/* reach_trace.cuh: records the accesses of your kernel, for `reach-lab what-if`. Header only, CUDA
- * C++17; needs nothing else. Add a call beside each random access:
+/* reach_trace.cuh: records the accesses of your kernel, for `reach-lab what-if`. It is header only
+ * and needs nothing but CUDA C++17. Add a call beside each random access:
  *
  *     __global__ void kernel(reach_trace trace, const float *table, ..)
  *     {
@@ -18,9 +18,8 @@
  * A traced kernel is several times slower: do not time it. Once the buffer is full, accesses are
  * lost and counted (file.lost, and in the trace): sample fewer warps, or launch a part of the work.
  * If a warp returns to data that it accessed shortly before (to count an inserted key), record all
- * warps (1) of less work: the hits depend on the number of accesses in between. A trace whose
- * `entries` is NULL, such as reach_trace{}, records nothing.
- */
+ * warps (`every` is 1) of less work, because the hits depend on the number of accesses in between.
+ * A trace whose `entries` is NULL, such as reach_trace{}, records nothing. */
 #ifndef REACH_TRACE_CUH
 #define REACH_TRACE_CUH
 
@@ -41,12 +40,13 @@ struct reach_trace_entry {
 
 struct reach_trace {
     reach_trace_entry *entries; /* managed memory, like `used` */
-    unsigned long long *used;   /* if more than `room`, the excess was lost */
+    unsigned long long *used;   /* number of accesses; if more than `room`, the excess was lost */
     uint64_t room;
-    uint32_t every; /* one warp in this many is recorded */
+    uint32_t every; /* one warp in `every` is recorded */
 };
 
-/* Call it with exactly the lanes that make the access. `bytes` of one lane must be 1 to 32. */
+/* Call this function with exactly the lanes that make the access. `bytes` of one lane must be 1 to
+ * 32. */
 static __device__ __forceinline__ void reach_trace_access(const reach_trace &t, const void *address,
                                                           uint32_t kind, uint32_t bytes)
 {
@@ -144,7 +144,8 @@ class reach_trace_file
         put(payload);
         chunks++;
     }
-    /* Writes lines of 128 bytes as differences; each line once, in the order of lanes. */
+    /* Writes lines of 128 bytes as differences. Each line is written once, in the order of
+     * lanes. */
     static void record(bytes &to, const reach_trace_entry &e, uint64_t &previous)
     {
         std::vector<uint64_t> lines;

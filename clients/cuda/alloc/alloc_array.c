@@ -41,7 +41,8 @@ static uint64_t find_run_of(const struct reach_pool *pool, uint64_t count, bool 
     return pool->frame_count;
 }
 
-/* Takes frames that were kept, if possible. */
+/* Returns the first of `count` free frames side by side, if possible of frames that still have
+ * memory. */
 static uint64_t find_run(const struct reach_pool *pool, uint64_t count)
 {
     const uint64_t kept = find_run_of(pool, count, true);
@@ -49,8 +50,8 @@ static uint64_t find_run(const struct reach_pool *pool, uint64_t count)
     return kept < pool->frame_count ? kept : find_run_of(pool, count, false);
 }
 
-/* Puts a block of `bytes` into the first hole of a frame that it fits. Returns false if there is
- * none; `*s` reports whether a lack of host memory is the reason. */
+/* Puts a block of `bytes` into the first hole of a frame that it fits. Returns false if no hole
+ * fits, or if host memory runs out; `*s` reports which. */
 static bool add_block(struct reach_pool *pool, uint64_t index, uint64_t bytes, uint64_t *offset,
                       enum reach_alloc_status *s, struct reach_alloc_error *error)
 {
@@ -248,7 +249,7 @@ uint64_t array_settle(struct reach_pool *pool, bool wait)
 }
 
 /* Finds an array of the same size that was freed on the same stream. Later work on the stream runs
- * after its last use. */
+ * after the last use of the array. */
 static bool reuse(struct reach_pool *pool, uint64_t bytes, const void *stream, uint64_t *address)
 {
     struct alloc_pending **at = &pool->pending;

@@ -1,4 +1,5 @@
-/* alloc_driver.c: symbols as data, results as sentences. See alloc_driver.h. */
+/* alloc_driver.c: loads the functions of the driver by a table of symbols, and converts results to
+ * messages. See alloc_driver.h. */
 #include "clients/cuda/alloc/alloc_driver.h"
 
 #include <dlfcn.h>
@@ -26,7 +27,7 @@ void alloc_fail_text(struct reach_alloc_error *error, enum reach_alloc_status st
     va_end(args);
 }
 
-/* Rows by CUresult; the first row without a CUresult applies to all others. */
+/* The meaning of each CUresult. The last row, which has none, applies to all others. */
 static const struct {
     int result;
     enum reach_alloc_status status;

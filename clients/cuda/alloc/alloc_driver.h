@@ -1,5 +1,5 @@
 /* alloc_driver.h: the functions of the CUDA driver that libreach-cuda uses, loaded at run time, and
- * how their failures become errors. Any thread may call them.
+ * the conversion of their failures to errors. Any thread may call them.
  *
  * The types mirror the used part of the public driver ABI, so a program builds without CUDA. Every
  * driver since CUDA 11.2 exports these symbols.
@@ -48,7 +48,7 @@ enum {
     DRV_STREAM_PER_THREAD = 2, /* handle of a default stream per thread */
 };
 
-/* Columns: name, ABI version (part of the symbol's name), parameters. */
+/* The columns are the name, the ABI version (part of the symbol's name) and the parameters. */
 /* clang-format off */
 #define DRV_FUNCTIONS(X)                                                                           \
     X(cuInit, "", unsigned flags)                                                                  \

@@ -34,7 +34,8 @@ static void unmap_vmm(struct reach_pool *pool, const struct alloc_host *h)
     (void)pool->driver.cuMemAddressFree((uintptr_t)h->memory, h->bytes);
 }
 
-/* Maps `h->handle` at the addresses, for the device and the host. Both already exist. */
+/* Maps `h->handle` at the addresses, for the device and the host. The handle and the addresses
+ * already exist. */
 static enum reach_alloc_status map_vmm(struct reach_pool *pool, const struct alloc_host *h,
                                        struct drv_location location,
                                        struct reach_alloc_error *error)

@@ -30,11 +30,11 @@ struct alloc_frame {
     uint64_t handle;  /* handle of the whole frame; 0 if there is none */
     uint64_t *pieces; /* handles of one granule each; NULL if there are none */
     struct alloc_block *blocks;
-    uint64_t run_frames; /* of the array that begins here, without its tail; 0 if there is none */
+    uint64_t run_frames; /* whole frames of the array that begins here; 0 if none begins here */
     uint64_t run_bytes;
     enum frame_use use;
     bool freed;     /* whether the array that begins here was freed */
-    bool scattered; /* as reported by the caller of reach_compact */
+    bool scattered; /* whether is_scattered of reach_compact returned true */
 };
 
 /* An array that was freed and waits for its stream. */
@@ -68,7 +68,7 @@ struct reach_pool {
     uint64_t keep_bytes;
     enum reach_host_kind host_order[REACH_HOST_KINDS];
     struct alloc_frame *frames;
-    uint64_t frame_count; /* without the frame of addresses at the end, for compaction */
+    uint64_t frame_count; /* without the last frame of addresses, which compaction uses */
     uint64_t frame_top;   /* frames from here on were never used */
     uint64_t backed;      /* frames with memory */
     uint64_t in_use;      /* frames that are not FRAME_FREE */
@@ -101,8 +101,8 @@ uint64_t frame_trim(struct reach_pool *pool);
 enum reach_alloc_status frame_move(struct reach_pool *pool, uint64_t index,
                                    struct reach_alloc_error *error);
 
-/* alloc_array.c: releases the arrays whose frees their streams have reached, and returns their
- * number. With `wait`, it waits for all streams. */
+/* alloc_array.c: releases the arrays whose streams have reached the free, and returns the number of
+ * these arrays. With `wait`, it waits for all streams. */
 uint64_t array_settle(struct reach_pool *pool, bool wait);
 
 /* alloc_host.c */

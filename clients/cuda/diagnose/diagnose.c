@@ -9,7 +9,8 @@
 
 /* ---- the context ---- */
 
-/* Uses the current context if it is of the device: a job's allocations may belong to it. */
+/* Uses the current context if that belongs to the device, because a job's allocations may be in
+ * it. */
 static enum reach_alloc_status enter(struct diagnose *d, struct reach_alloc_error *error)
 {
     int current = -1;

@@ -1,9 +1,9 @@
 /* diagnose_find.c: derives the findings from the times of random reads.
  *
  * Let R bytes be reached. A share of (1 - R / B) of the random reads over B bytes misses
- * (docs/contiguity.md). A read takes the time of the memory or this share of the price of a miss,
- * whichever is longer. So two regions out of reach give R and the price, and a known R gives the
- * price alone. The price lies between the prices of contiguous and of scattered memory.
+ * (docs/contiguity.md). The time of a read is the larger one of two: the time of the memory, and
+ * this share of the price of a miss. So two regions out of reach give R and the price, and a known
+ * R gives the price alone. The price lies between the prices of contiguous and of scattered memory.
  *
  * Entries are found with pieces of 4 KiB at a stride. A longer stride leaves fewer pieces, and
  * reads are fast once every piece has an entry. In a region of 1.6 times 2^k reaches this stride is
@@ -22,19 +22,19 @@ enum {
 #define PART_LEAST_BYTES ((uint64_t)64 << 20)
 #define TIME_LIMIT_NS    70000000 /* time after which no further search begins */
 
-static const double FAST = 0.9;    /* ratio to the part's rate, the same as in the fingerprint */
-static const double SLOW_NS = 1.3; /* ratio to the part's time at which misses show clearly */
-static const double SAME = 0.1;    /* largest difference of two runs over the same memory */
-static const double REGION = 1.6;  /* reaches, times a power of two */
-static const double PRICES_AGREE = 0.02; /* largest difference of prices; docs/contiguity.md */
+static const double FAST = 0.9;          /* a lower ratio to the part's rate means out of reach */
+static const double SLOW_NS = 1.3;       /* ratio to the part's time at which misses show clearly */
+static const double SAME = 0.1;          /* largest difference of two runs over the same memory */
+static const double REGION = 1.6;        /* reaches in a search region, times a power of two */
+static const double PRICES_AGREE = 0.02; /* relative error of prices; see docs/contiguity.md */
 
 /* Times of one diagnosis, in ns per access. */
 struct times {
     enum diagnose_kernel kernel;
     double part;
     double all;
-    double spread; /* difference of two runs over all */
-    double reach;  /* bytes; 0 if not known */
+    double spread; /* relative difference of two runs over all of the memory */
+    double reach;  /* reach in bytes; 0 if not known */
 };
 
 static const char *const WITHIN = "all of it is within the reach, where nothing misses";
@@ -111,7 +111,8 @@ static enum reach_alloc_status time_both(struct diagnose *d, struct times *t,
     return s;
 }
 
-/* Decides by the times, and only if the two runs over all agree. */
+/* Returns whether reads over all of the memory are slow. Returns false if the two runs over it
+ * differ. */
 static bool is_slow(const struct diagnose *d, const struct times *t)
 {
     return d->found.gain.known && t->spread <= SAME && t->part / t->all < FAST;
@@ -213,7 +214,7 @@ static enum reach_alloc_status find_entry(struct diagnose *d, const struct times
     const double all = (double)d->found.bytes;
     double region = t->reach * REGION;
     double fast_ns = 0;
-    double slow_ns; /* time with REGION times more pieces than entries */
+    double slow_ns; /* expected time if there are REGION times more pieces than entries */
     uint32_t power = 1;
     uint32_t log2 = 0;
     enum reach_alloc_status s;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CUmemorytype, CUpointer_attribute, CUmem_range_attribute */
+/* Values of CUmemorytype, CUpointer_attribute and CUmem_range_attribute. */
 enum {
     TYPE_HOST = 1,
     POINTER_TYPE = 2,
@@ -64,7 +64,7 @@ static bool range_attribute(struct diagnose *d, int which, int *out, size_t byte
                  "cuMemRangeGetAttribute");
 }
 
-/* A device, DRV_CPU, or DRV_NOWHERE if the pages have no common location. */
+/* Returns a device, DRV_CPU, or DRV_NOWHERE if the pages have no common location. */
 static int range_location(struct diagnose *d, int which)
 {
     int location = DRV_NOWHERE;
@@ -86,7 +86,7 @@ static bool is_accessed_by_device(struct diagnose *d)
 }
 
 /* Finds the location of the pages by the advice, or else by the last prefetch. A read would move
- * pages that live elsewhere and are not mapped. */
+ * pages that are elsewhere and not mapped. */
 static enum reach_memory managed_location(struct diagnose *d)
 {
     const int preferred = range_location(d, RANGE_PREFERRED);
@@ -126,7 +126,7 @@ static enum reach_memory pinned_or_registered(uint64_t host)
         char *end = line;
         const uint64_t from = strtoull(line, &end, 16);
         const uint64_t behind = *end == '-' ? strtoull(end + 1, &end, 16) : 0;
-        if (host < from || host >= behind) /* then " rwxp " */
+        if (host < from || host >= behind) /* the permissions follow: " rwxp " */
             continue;
         if ((strlen(end) > 4 && end[4] == 'p') ||
             (!strstr(line, " /dev/zero") && !strstr(line, " /dev/nvidia")))
@@ -140,7 +140,8 @@ static enum reach_memory pinned_or_registered(uint64_t host)
 
 /* ---- the virtual memory API ---- */
 
-/* Returns false if the memory is not of that API. */
+/* Describes the handle behind the memory. Returns false if the memory was not made with this
+ * API. */
 static bool describe_handle(struct diagnose *d, uint64_t pointer)
 {
     struct drv_prop prop = {.type = 0};
@@ -234,7 +235,7 @@ enum reach_alloc_status diagnose_kind(struct diagnose *d, uint64_t pointer,
         return s;
     choose_lines(d, pointer, bytes, is_virtual);
     if (!is_virtual)
-        d->found.compressible = finding_make(0, 0); /* only that API creates such memory */
+        d->found.compressible = finding_make(0, 0); /* only the virtual memory API can compress */
     if (!is_virtual && (attribute(d, POINTER_MANAGED, pointer) & 0xff))
         d->found.memory = managed_location(d);
     else if (!is_virtual && type == TYPE_HOST)

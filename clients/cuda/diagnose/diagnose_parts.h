@@ -11,7 +11,7 @@ enum { DIAGNOSE_LINE = 128, DIAGNOSE_SM_SLOTS = 512 };
 
 /* The words that a launch and its kernel exchange, in device memory. */
 struct diagnose_exchange {
-    uint32_t control[64]; /* arrivals, "gave up", sink: 64 bytes apart */
+    uint32_t control[64]; /* arrivals, blocks that gave up, and a sink: 64 bytes apart */
     uint32_t positions[DIAGNOSE_SM_SLOTS];
     struct reach_window windows[DIAGNOSE_SM_SLOTS];
     uint32_t lines[DIAGNOSE_SM_SLOTS];
@@ -27,7 +27,7 @@ struct diagnose {
     struct reach_diagnosis found;
     uint64_t start_ns; /* CLOCK_MONOTONIC */
     int device;
-    bool retained; /* the primary context, which is current */
+    bool retained; /* whether the primary context was retained and is current */
     uint64_t address;
     enum reach_alloc_status failed; /* first failure of a driver query */
     struct reach_alloc_error failure;
@@ -70,14 +70,15 @@ static inline struct reach_finding finding_absent(const char *reason)
 enum reach_alloc_status diagnose_kind(struct diagnose *d, uint64_t pointer,
                                       struct reach_alloc_error *error);
 
-/* diagnose_read.c. `read_open` sets `d->unread` if this build has no device code. */
+/* diagnose_read.c: `read_open` loads the kernels, and sets `d->unread` if this build has no device
+ * code. */
 enum reach_alloc_status read_open(struct diagnose *d, struct reach_alloc_error *error);
 void read_close(struct diagnose *d);
 /* Returns the time since the diagnosis began (`start_ns`). */
 uint64_t read_elapsed_ns(const struct diagnose *d);
 /* Returns ns per random read of 128 bytes by all SMs over the first `bytes`. If the SMs are not
  * available, returns 0 and sets `d->unread`. With `gap_lines`, the reads are in pieces of 4 KiB
- * with that many lines between them, and `bytes` counts the pieces only. */
+ * with this number of lines between two pieces, and `bytes` counts the pieces only. */
 enum reach_alloc_status read_ns(struct diagnose *d, enum diagnose_kernel kernel, uint64_t bytes,
                                 uint32_t gap_lines, double *ns, struct reach_alloc_error *error);
 
