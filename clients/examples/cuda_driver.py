@@ -4,7 +4,7 @@ import ctypes
 
 
 class CudaError(Exception):
-    """The result of a call of the driver."""
+    """A call of the driver failed."""
 
 
 class Gpu:

@@ -3,11 +3,10 @@
  *
  *     diagnose [--reachd URI] [--gpu N] [--json]
  *
- * With a source of answers (a daemon, or file:/path/fingerprint.json) it passes the fingerprint's
- * numbers on, and prints the planner's prediction. Every word of the memory is written before and
- * compared after the diagnosis. Exit status: 1 if a word has changed, or a call failed other than
- * for lack of memory or of the kind.
- */
+ * With a source of answers (a daemon, or file:/path/fingerprint.json) the program passes the
+ * fingerprint's numbers on, and prints the planner's prediction. Every word of the memory is
+ * written before and compared after the diagnosis. The exit status is 1 if a word has changed, or
+ * if a call failed for a reason other than missing memory or a missing kind. */
 #include "diagnose.h"
 #include "job.h"
 #include "reach.cuh"
@@ -47,7 +46,7 @@ static void *driver_symbol(const char *name)
     return symbol;
 }
 #define DRIVER(name) ((decltype(&name))driver_symbol(#name))
-/* Signatures that every driver has; later headers declare them differently. */
+/* Signatures of functions of every driver. Later headers declare these functions differently. */
 typedef int advise_fn(CUdeviceptr, size_t, int, CUdevice);
 typedef int prefetch_fn(CUdeviceptr, size_t, CUdevice, CUstream);
 
@@ -152,7 +151,7 @@ static struct memory take_virtual(u64 bytes, u64 handle_bytes, CUmemLocationType
     return m;
 }
 
-/* ---- is it as it was? --------------------------------------------------------------------- */
+/* ---- checks of the contents --------------------------------------------------------------- */
 
 static __device__ u64 word_of(u64 i)
 {

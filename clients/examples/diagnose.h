@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Fills the numbers of the options from the GPU's fingerprint; missing ones stay 0. */
+/* Fills the numbers of the options from the GPU's fingerprint; missing numbers stay 0. */
 enum reach_status diagnose_numbers(struct reach *reach, const char *gpu,
                                    struct reach_diagnose_options *out, struct reach_error *error);
 

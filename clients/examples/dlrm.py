@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """A recommendation model like DLRM (Naumov et al. 2019) whose embedding tables lie out of reach: its forward pass
-with PyTorch's operators and with reach.torch. Needs PyTorch and, unless the device is a CPU, Triton.
+with PyTorch's operators and with reach.torch. The program needs PyTorch and, unless the device is a CPU, Triton.
 
   dlrm.py [--gib N] [--batch N...] [--dtype float16|float32] [--device cuda|cpu] [--reachd WHERE]
           [--repeats N] [--json FILE]
 
-Six tables of 16 to 64 numbers a row, --gib GiB in all (default 110, or what is free). One, of items, has four fifths
-of it; a sample has 64 rows of that, what a user saw last, and 1 to 4 of each other, summed, beside 13 dense features.
-Prints which tables lie out of reach and, for each size of batch, the speed of both models, called one after another
-and replayed as a CUDA graph, and the largest difference of their results.
+The model has six tables of 16 to 64 numbers a row, --gib GiB in all (by default 110, or the free memory if that is
+less). The table of items has four fifths of the memory. A sample has 13 dense features, 64 rows of the table of items
+(those that a user saw last), and 1 to 4 rows of each other table. The rows of each table are summed.
+
+The program prints which tables lie out of reach. For each size of batch it prints the speed of the models, called one
+after another and replayed as a CUDA graph, and the largest difference of their results.
 """
 import argparse
 import json

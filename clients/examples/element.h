@@ -1,7 +1,7 @@
 /* element.h: the computations of the jobs per element: the position of a sample, the contents of
  * memory there, the bucket of a value. Host and device compile the same lines, so the references on
- * the CPU check what the kernels run. Murmur3's finalizers: Appleby, MurmurHash3, public domain.
- */
+ * the CPU check what the kernels run. The finalizers are from MurmurHash3 (Appleby, public
+ * domain). */
 #ifndef REACH_CLIENTS_EXAMPLES_ELEMENT_H
 #define REACH_CLIENTS_EXAMPLES_ELEMENT_H
 
@@ -25,7 +25,7 @@ ELEMENT_FN uint64_t element_scale(uint64_t hash, uint64_t range)
 #endif
 }
 
-/* Murmur3's 64-bit finalizer, which is one to one. */
+/* Applies Murmur3's 64-bit finalizer, which is one to one. */
 ELEMENT_FN uint64_t element_mix(uint64_t k)
 {
     k = (k ^ (k >> 33)) * 0xff51afd7ed558ccdull;
@@ -33,7 +33,7 @@ ELEMENT_FN uint64_t element_mix(uint64_t k)
     return k ^ (k >> 33);
 }
 
-/* Murmur3's 32-bit finalizer. */
+/* Applies Murmur3's 32-bit finalizer. */
 ELEMENT_FN uint32_t element_mix32(uint32_t k)
 {
     k = (k ^ (k >> 16)) * 0x85ebca6bu;
@@ -78,7 +78,7 @@ ELEMENT_FN float element_cell(uint64_t row, uint32_t column)
     return (float)((element_mix32((uint32_t)row) + column * 5) & 31);
 }
 
-/* Grouping. A bucket with key 0 is empty. */
+/* Grouping: a bucket with key 0 is empty. */
 struct element_bucket {
     unsigned long long key;
     unsigned long long count;

@@ -13,7 +13,7 @@
 #include "job_device.cuh"
 
 enum {
-    LAG = 1024,  /* in pieces; at twice the distance the L2 no longer holds the row numbers */
+    LAG = 1024,  /* pieces between two windows; at twice this lag the L2 loses the row numbers */
     BATCHES = 4, /* number of batches per execution, over the same bags. A real job has many, and
                     TLBs are cold for the first only */
     REFERENCE_BAGS = 1 << 12,
@@ -126,7 +126,7 @@ static bool launch_batches(state *s, const u32 *numbers, bool add, char *why)
     return true;
 }
 
-/* An empty window contains no row. */
+/* Measures the sums within the reach, and the scan with an empty window, which contains no row. */
 static bool calibrate(void *user, double *in_reach_ms, double *scan_ms, char *why)
 {
     state *s = (state *)user;

@@ -5,8 +5,8 @@ ctypes launches the very kernels of gather.cu (gather.fatbin, built beside it).
   gather.py [--reachd WHERE] [--gpu N] [--bytes SIZE|largest] [--bags N] [--row-bytes N] [--repeats N]
             [--fatbin FILE] [--json FILE]
 
-The same in PyTorch or CuPy: plan.placement.table() and .windows are plain lists; the kernels of
-gather.fatbin take addresses, such as those of tensor.data_ptr().
+PyTorch and CuPy can launch the same kernels: plan.placement.table() and .windows are plain lists, and the kernels of
+gather.fatbin take addresses, such as the result of tensor.data_ptr().
 """
 import argparse
 import ctypes

@@ -29,8 +29,8 @@ static const uint32_t GATHER_NONE = 0xffffffffu; /* a row number that is in no w
 struct gather_work {
     const float4 *rows;        /* the table */
     const uint32_t *numbers;   /* [bags][64], row numbers */
-    const uint16_t *in_window; /* [windows][bags]: their count if bags are partitioned by window;
-                                  NULL if `numbers` is one list for all */
+    const uint16_t *in_window; /* [windows][bags]: counts of row numbers if bags are partitioned by
+                                  window; NULL if `numbers` is one list for all */
     float4 *out;               /* [bags], one row each */
     uint32_t *stored; /* [pieces], 0 at the start: whether this piece of `out` may be added to */
     uint32_t pieces;  /* bags / GATHER_PIECE */
@@ -38,8 +38,8 @@ struct gather_work {
     uint32_t add;     /* 1 if `out` has sums already and every window adds */
 };
 
-/* Loads data that the L2 evicts first. Rows are not read again soon, but row numbers and sums
- * are. */
+/* Returns the cache policy of rows, which the L2 evicts first. Rows are not read again soon, but
+ * row numbers and sums are. */
 static __device__ __forceinline__ uint64_t gather_policy()
 {
     uint64_t policy = 0;
@@ -49,7 +49,7 @@ static __device__ __forceinline__ uint64_t gather_policy()
     return policy;
 }
 
-/* Returns 0 if `wanted` is false, without a branch. */
+/* Loads 16 bytes without a branch. Returns 0 if `wanted` is false. */
 static __device__ __forceinline__ float4 gather_load(const float4 *at, bool wanted, uint64_t policy)
 {
     float4 v;
@@ -159,8 +159,8 @@ static __device__ __forceinline__ uint32_t gather_home(const gather_work &work, 
     return min(piece / work.lag, windows - 1);
 }
 
-/* Waits until a piece is stored; all lanes must call it. Usually it is stored: its home processed
- * it `lag` pieces ago. */
+/* Waits until a piece is stored; all lanes must call it. Usually the piece is stored already,
+ * because its home processed it `lag` pieces ago. */
 static __device__ __forceinline__ void gather_wait(const uint32_t *stored)
 {
     while (*(volatile const uint32_t *)stored == 0)
@@ -195,7 +195,7 @@ template <int L> static __device__ void gather(const reach_table &table, const g
         for (uint32_t done = together; done <= GATHER_PIECE; done += together) {
             const uint32_t count = gather_keep<L>(number, first, length, list);
             const uint32_t next = bag + together;
-            if (done < GATHER_PIECE) /* fetched together with the rows of this one */
+            if (done < GATHER_PIECE) /* overlaps with the rows of this bag */
                 gather_fetch<L>(numbers + (uint64_t)next * GATHER_BAG,
                                 counts ? counts[next] : GATHER_BAG, number);
             __syncwarp();
@@ -215,7 +215,7 @@ template <int L> static __device__ void gather(const reach_table &table, const g
     }
 }
 
-/* One kernel per row size. Launch one block of GATHER_THREADS per SM. */
+/* There is one kernel per row size. Launch one block of GATHER_THREADS per SM. */
 extern "C" __global__ void __launch_bounds__(GATHER_THREADS, 1)
     gather_128(reach_table table, gather_work work)
 {

@@ -40,7 +40,7 @@ struct state {
     bool host_input;
     u32 rounds, seed;
     u64 reach_bytes;
-    u32 *host, *values; /* pinned [ROUND]; on the device [ROUND], or [BUFFERS][CHUNK] */
+    u32 *host, *values; /* `host`: pinned, [ROUND]; `values`: [ROUND] or [BUFFERS][CHUNK] */
     unsigned long long *result;
     const reach_windows *windows; /* windows of the current choice */
     partition_lists lists;
@@ -100,7 +100,7 @@ static bool stream_passes(state *s, bool copy, u32 first, u32 end, char *why)
     return stream(s, copy, all, why);
 }
 
-/* Karnagel's naive variant, which reads the whole input again for each scope. */
+/* Runs Karnagel's naive variant, which reads the whole input again for each scope. */
 static bool stream_again(state *s, u32 pass_count, char *why)
 {
     for (u32 p = 0; p < pass_count; p++) {
@@ -177,7 +177,7 @@ static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *run, char 
         return false;
     s->reach_bytes = reach_bytes;
     memset(s->shapes, 0, sizeof s->shapes);
-    const u64 distinct = *bytes / 16 / 2 / s->rounds; /* keys per round; all rounds fill one half */
+    const u64 distinct = *bytes / 16 / 2 / s->rounds; /* all rounds together fill one half */
     if (distinct > 0xffffffffull)
         return job_fail(why, "so large a table needs more --values");
     group_values<<<job_blocks(&s->device) * 4, 256>>>(s->values, ROUND, distinct, s->seed);
@@ -212,8 +212,8 @@ static bool time_choice(state *s, const job_choice *choice, double *ms, char *wh
     return job_device_end(&s->device, ms, why);
 }
 
-/* Tries the fastest shape once per choice and size. It varies the number of threads and, out of
- * reach, whether a bucket is read before a key is inserted. */
+/* Finds the fastest shape, once per choice and size. The function varies the number of threads and,
+ * out of reach, whether a bucket is read before a key is inserted. */
 static bool choose_shape(state *s, const job_choice *choice, u32 which, char *why)
 {
     const bool out_of_reach = which == REACH_NAIVE && s->device.bytes > s->reach_bytes;

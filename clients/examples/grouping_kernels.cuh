@@ -87,14 +87,15 @@ __global__ void __launch_bounds__(JOB_THREADS, 1)
         u32 next = load_if(values + i, i < count);
         for (u32 k = i; k < i + GROUP_PIECE; k += 32) {
             const u32 value = next;
-            next = load_if(values + k + 32, k + 32 < count); /* during the work on this one */
+            next = load_if(values + k + 32, k + 32 < count); /* overlaps with the work below */
             group_value(table, buckets, element_key(value, in.round), k < count, look_first, first,
                         length);
         }
     }
 }
 
-/* Reads the table and sums groups, all counts, and a value of (key, count). */
+/* Reads the table and adds up the number of groups, all counts, and a checksum of keys and
+ * counts. */
 __global__ void group_result(const element_bucket *table, u64 buckets, unsigned long long *out)
 {
     const u64 step = (u64)gridDim.x * blockDim.x;
@@ -125,7 +126,7 @@ __global__ void group_values(u32 *values, u32 count, u64 distinct, u32 seed)
         values[i] = (u32)element_random(i, seed, distinct);
 }
 
-/* Values by their first bucket, for partition_run(). */
+/* The functors for partition_run(): a value, and the byte of its first bucket. */
 struct group_number {
     const u32 *values;
     __device__ u32 operator()(u64 i) const

@@ -87,7 +87,7 @@ bool gups_options_parse(int argc, char **argv, struct gups_options *out, char *w
 
     *out = (struct gups_options){.log2_elements = 29, .repeats = 1};
     opterr = 0;
-    optind = 0; /* glibc: restart, also within a cluster of short options */
+    optind = 0; /* glibc then restarts, also within a cluster of short options */
     while ((option = getopt_long(argc, argv, "n:r:a:t:d:h", known, NULL)) != -1) {
         if (option == '?')
             return job_fail(why, "%.60s: unknown option, or its value is missing; try -h",

@@ -5,10 +5,9 @@
  * the table computes all of it once per part and skips numbers outside. Each lane advances to the
  * next number of its part, then the lanes of a warp access memory together.
  *
- * Verification: an XOR, made twice, restores the table. The second run is always naive, so a choice
- * that skips or repeats an update is found. HPCC allows errors in 1 % of the table; here updates
- * are atomic.
- */
+ * For verification, all updates are made twice, because two equal XORs restore the table. The
+ * second run is always naive, so a choice that skips or repeats an update is found. HPCC allows
+ * errors in 1 % of the table; here updates are atomic. */
 #include "gups.h"
 #include "job_device.cuh"
 
@@ -103,7 +102,7 @@ struct state {
     u64 elements;
     u64 *table;
     unsigned long long *errors;
-    job_pass passes[1024]; /* the most scopes of a choice */
+    job_pass passes[1024]; /* largest number of scopes of a choice */
 };
 
 static bool open_device(state *s, char *gpu, char *why)
@@ -151,7 +150,7 @@ static bool launch(state *s, const job_choice *choice, char *why)
     return true;
 }
 
-/* Makes all updates again, naively. */
+/* Makes all updates again, naively, and counts the words that are not restored. */
 static bool verify(state *s, char *why)
 {
     static const job_choice naive = {REACH_NAIVE, 0, "naive", 1};

@@ -18,7 +18,7 @@ extern "C" {
 
 enum { GUPS_STEPS = 256 }; /* numbers of the sequence that a thread uses at a time */
 
-/* Test numbers of NVIDIA's sample; the last one is an addition. */
+/* Test numbers of NVIDIA's sample. Test 5 is an addition. */
 enum gups_test {
     GUPS_UPDATE = 0,
     GUPS_READ = 1,
@@ -31,7 +31,7 @@ enum gups_test {
 
 /* The command line. Strings are borrowed from it. */
 struct gups_options {
-    uint32_t log2_elements; /* of the table of 8-byte words */
+    uint32_t log2_elements; /* the table has 2^log2_elements words of 8 bytes */
     uint32_t accesses; /* accesses per element; 0 on the command line means the test's default */
     enum gups_test test;
     uint32_t device; /* CUDA's index, or the daemon's index with dry_run */
@@ -64,7 +64,7 @@ ELEMENT_FN uint64_t gups_spread(uint32_t half)
 ELEMENT_FN uint64_t gups_square(uint64_t number)
 {
     const uint64_t high = gups_spread((uint32_t)(number >> 32));
-    const uint64_t over = high >> 63 ^ high >> 62; /* shifted out of 64 bits by times 7 */
+    const uint64_t over = high >> 63 ^ high >> 62; /* the bits that a product with 7 shifts out */
 
     return gups_spread((uint32_t)number) ^ high ^ high << 1 ^ high << 2 ^ over ^ over << 1 ^
            over << 2;
@@ -103,7 +103,8 @@ ELEMENT_FN bool gups_next_inside(uint64_t *number, uint32_t *left, uint64_t mask
 bool gups_options_parse(int argc, char **argv, struct gups_options *out, char *why);
 void gups_help(FILE *out);
 
-/* Return the bytes of the table, the updates of one repeat, and the pieces of the warps. */
+/* These functions return the bytes of the table, the updates of one repeat, and the pieces of the
+ * warps. */
 uint64_t gups_bytes(const struct gups_options *options);
 uint64_t gups_accesses(const struct gups_options *options);
 uint32_t gups_pieces(const struct gups_options *options);
@@ -119,7 +120,7 @@ uint32_t gups_plan(struct reach *reach, const char *gpu, const struct gups_optio
                    struct reach_answer **plan, struct job_choice choices[JOB_MAX_CHOICES],
                    char *why);
 
-/* Prints the lines of NVIDIA's sample about the GPU and the table. */
+/* The properties of the GPU that gups_print_header prints in the lines of NVIDIA's sample. */
 struct gups_gpu {
     int count, warp, sms, sm_threads;
     uint64_t threads; /* threads of a launch */
@@ -128,7 +129,7 @@ void gups_print_header(FILE *out, const struct gups_options *options, const stru
 /* Prints "Elapsed time = ..", "Result .. = ..", after a line that names the choice. */
 void gups_print_result(FILE *out, const struct gups_options *options,
                        const struct job_choice *choice);
-/* Prints all choices side by side; before a run, the predictions alone. */
+/* Prints all choices side by side; before a run it prints the predictions alone. */
 void gups_print_table(FILE *out, const struct gups_options *options,
                       const struct job_choice *choices, uint32_t count);
 

@@ -122,7 +122,7 @@ void gather_some_sms(const struct reach_fingerprint *chip, uint32_t count, uint6
     for (uint32_t sm = 0; sm < chip->sm_slots; sm++) {
         if (chip->group_of_sm[sm] == REACH_IDLE)
             continue;
-        /* The n-th of s SMs is among `count` if n * count / s is a new number. */
+        /* Chooses SM n of s if n * count / s differs from (n + 1) * count / s. */
         if ((uint64_t)seen * count / chip->sm_count !=
             (uint64_t)(seen + 1) * count / chip->sm_count)
             out->window_of_sm[sm] = 0;
@@ -133,7 +133,7 @@ void gather_some_sms(const struct reach_fingerprint *chip, uint32_t count, uint6
     out->window[0].sm_count = count;
 }
 
-/* ---- what was measured ---- */
+/* ---- measured results ---- */
 
 void gather_derive(struct gather_choice *choice, uint32_t repeats)
 {

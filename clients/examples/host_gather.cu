@@ -8,9 +8,8 @@
  *      SM group in a window of its own
  *
  * To show the gain, it runs all choices, and compares each with its prediction. Every element is a
- * known function of its index, and each word that is read is compared with it. A list of indices
- * must be partitioned by window first, as gather.cu does.
- */
+ * known function of its index, and each word that is read is compared with this function. A list of
+ * indices must be partitioned by window first, as gather.cu does. */
 #include "host_gather.h"
 #include "line_reads.cuh"
 #include "reach_alloc.h"
@@ -81,7 +80,7 @@ static void fill_part(u32 *words, u64 first, u64 behind)
     }
 }
 
-/* Fills the memory with all processors. The first to access managed memory places it, in this case
+/* Fills the memory with all processors. The first access to managed memory places it, in this case
  * at the host. */
 static void fill(void *memory, u64 bytes)
 {
@@ -292,7 +291,7 @@ static bool do_kind(state *s, memory_kind kind, char *why)
     return good;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- the program ---------------------------------------------------------------------------- */
 
 static bool get_advice(state *s, char *why)
 {

@@ -48,7 +48,7 @@ struct gather_counts {
     double gbps[GATHER_MAX_COUNTS];
 };
 
-/* `windows` points to the arrays: do not copy or move. */
+/* `windows` points to the arrays, so do not copy or move the struct. */
 struct gather_layout {
     struct reach_windows windows;
     struct reach_window window[REACH_WINDOW_MAX];
@@ -57,15 +57,15 @@ struct gather_layout {
 
 /* Writes the path of the request for the advice about `bytes`. */
 void gather_target(const char *gpu, uint64_t bytes, char *out, size_t out_bytes);
-/* Reads the answer. Leaves out choices in other than host memory, and by other strategies. Returns
- * false if there is no choice, or if the document is invalid. */
+/* Reads the answer. Leaves out choices outside of host memory, and choices whose strategy is
+ * neither naive nor windows. Returns false if there is no choice, or if the document is invalid. */
 bool gather_read_advice(const char *json, uint64_t bytes, struct gather_size *out, char *why);
 
-/* Gives every group its own window, as long as its share of the SMs, which is how reachd measures
- * windows of host memory. Returns false if no groups are known. */
+/* Gives every group its own window, with a length in proportion to its SMs. reachd measures windows
+ * of host memory in the same way. Returns false if no groups are known. */
 bool gather_by_group(const struct reach_fingerprint *chip, uint64_t bytes,
                      struct gather_layout *out);
-/* Makes one window for `count` SMs, spread over the chip; sm_count means all SMs. */
+/* Makes one window for `count` SMs that are spread over the chip. */
 void gather_some_sms(const struct reach_fingerprint *chip, uint32_t count, uint64_t bytes,
                      struct gather_layout *out);
 

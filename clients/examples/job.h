@@ -43,7 +43,7 @@ struct job_options {
     bool host_input;               /* the input streams from host memory (grouping) */
     uint32_t repeats;              /* timed ones */
     uint32_t seed;
-    const char *json; /* path, or NULL */
+    const char *json; /* path of the JSON output, or NULL */
     bool dry_run;
     bool help;
 };
@@ -57,7 +57,7 @@ struct job_limits {
     uint32_t seed;
 };
 
-/* The results of one execution; all strategies must compute the same. */
+/* The results of one execution; all strategies must compute the same results. */
 struct job_result {
     uint64_t number[JOB_RESULTS];
 };
@@ -65,7 +65,7 @@ struct job_result {
 /* One choice for the job: a strategy of the plan, or a variant of its implementation. */
 struct job_choice {
     enum reach_strategy strategy;
-    uint32_t variant;    /* 0, or a number of the job */
+    uint32_t variant;    /* 0, or a number that the job defines */
     const char *label;   /* "naive", "scopes, streamed again", .. */
     uint32_t pass_count; /* 1 except for scopes */
     uint64_t scope_bytes;
@@ -80,9 +80,9 @@ struct job_choice {
 /* All results for one size. */
 struct job_run {
     uint64_t bytes;
-    double useful_bytes;       /* moved by one execution: batches x accesses x transaction */
+    double useful_bytes;       /* of one execution: batches x accesses x transaction_bytes */
     double in_reach_gbps;      /* speed of the same job within the reach */
-    double scan_rate;          /* 10^9 positions per second that it can scan and skip */
+    double scan_rate;          /* 10^9 positions per second that the job can scan */
     struct reach_answer *plan; /* owned */
     uint32_t choice_count;
     struct job_choice choices[JOB_MAX_CHOICES];
@@ -109,8 +109,8 @@ struct job_variant {
 struct job {
     const char *name;  /* name of the program */
     const char *title; /* one line */
-    const char *help;  /* its own options */
-    const char *unit;  /* unit of `count`, and its option: "samples" */
+    const char *help;  /* help text of its own options */
+    const char *unit;  /* unit of `count` and name of its option, such as "samples" */
     const char *result_names[JOB_RESULTS];
     uint64_t default_count;
     const struct job_limits *limits; /* limits of the options; the default ones if NULL */
@@ -153,7 +153,7 @@ void job_options_help(FILE *out, const struct job *job);
 /* One variant per strategy that a job can implement, which excludes plain windows. */
 extern const struct job_variant job_strategies[];
 
-/* Sets the choices that the plan considers possible, best first. Equal ones have the order of
+/* Sets the choices that the plan considers possible, best first. Equal choices have the order of
  * `variants`; unplanned variants come last, without a prediction. Returns their number. */
 uint32_t job_choices_make(const struct job_variant *variants, const struct reach_answer *plan,
                           struct job_choice choices[JOB_MAX_CHOICES]);
@@ -173,7 +173,8 @@ uint64_t job_windows_bytes(const struct reach_windows *windows);
 /* Runs all choices, round by round, so that a drifting clock affects all equally. The first round
  * warms up. Fills in the measured values and `right`. */
 bool job_measure(const struct job *job, struct job_run *run, uint32_t sm_slots, char *why);
-/* Returns the choice with the highest measured throughput; choice_count must not be 0. */
+/* Returns the index of the choice with the highest measured throughput; choice_count must not be
+ * 0. */
 uint32_t job_best(const struct job_run *run);
 
 /* ---- job_report.c ---- */
@@ -187,13 +188,13 @@ void job_print_number(FILE *out, int width, int digits, bool known, double value
 void job_write_number(struct json_writer *t, const char *name, bool known, double value);
 void job_write_numbers(struct json_writer *t, const char *name, const double *values,
                        uint32_t count);
-/* Begin a document, to which members can be added, and write it to `path`. */
+/* These functions begin a document, to which members can be added, and write it to `path`. */
 void job_begin_document(struct json_writer *t);
 bool job_end_document(struct json_writer *t, const char *path, char *why);
 
 /* ---- job_main.c ---- */
-/* The main function of every job. Returns 0 if all results are the same, 1 if not or if it failed,
- * and 2 for wrong options. */
+/* The main function of every job. Returns 0 if all results are the same, 1 if they differ or if the
+ * job failed, and 2 for wrong options. */
 int job_main(int argc, char **argv, const struct job *job);
 /* Returns the exit status of a program that is not a job. It is 0 if all is good and the whole
  * output was written, else 1, with a message if the output is incomplete. */

@@ -11,7 +11,7 @@
 typedef uint32_t u32;
 typedef uint64_t u64;
 
-/* For functions and lambdas that return false with a message in `why`. */
+/* Checks a CUDA call in a function or lambda that returns false with a message in `why`. */
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         const cudaError_t result_ = (call);                                                        \
@@ -19,12 +19,12 @@ typedef uint64_t u64;
             return job_fail(why, "%s: %s", #call, cudaGetErrorString(result_));                    \
     } while (0)
 
-/* One block per SM keeps 32 warps with 64 registers each; more warps gained nothing. */
+/* One block per SM keeps 32 warps with 64 registers each; more warps gain nothing. */
 enum { JOB_THREADS = 1024 };
 
 /* ---- on the device -------------------------------------------------------------------------- */
 
-/* Returns 0 if `wanted` is false, without a branch. Bypasses the SM's own cache. */
+/* Loads a word without a branch and without the SM's own cache. Returns 0 if `wanted` is false. */
 static __device__ __forceinline__ u32 load_if(const u32 *address, bool wanted)
 {
     u32 v;

@@ -18,7 +18,7 @@ struct course {
     struct job_run runs[JOB_MAX_SIZES];
 };
 
-/* The reach of one group, and the number of SM ids. */
+/* Gets the reach of one group, and the number of SM ids. */
 static bool get_fingerprint(struct course *c, char *why)
 {
     const struct reach_fingerprint *fingerprint;

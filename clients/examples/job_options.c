@@ -47,7 +47,7 @@ void job_options_help(FILE *out, const struct job *job)
     fprintf(out, "%s: %s\n\n%s%s", job->name, job->title, job->help, common_help);
 }
 
-/* Writes the reason to `why` if it is not a number at all. */
+/* Reads a number from 1 to `max`. Writes the reason to `why` if the text is not a number. */
 static bool parse_number(const char *text, uint64_t max, uint64_t *out, char *why)
 {
     struct err err;
@@ -134,7 +134,7 @@ static bool parse_option(int option, const char *value, const struct job_limits 
     }
 }
 
-/* Options of single jobs are rejected by the others; the help of a job lists its own options. */
+/* Returns whether the job has this option. The help text of a job lists its own options. */
 static bool applies(const struct job *job, const char *name)
 {
     const bool specific = strcmp(name, "row-bytes") == 0 || strcmp(name, "input") == 0;

@@ -1,5 +1,5 @@
 /* line_reads.cuh: random 128-byte lines read in the windows of a table, each word compared with the
- * value for its address. Shared by random_read and host_gather. */
+ * value for its address. random_read and host_gather share the header. */
 #ifndef REACH_EXAMPLES_LINE_READS_CUH
 #define REACH_EXAMPLES_LINE_READS_CUH
 
@@ -47,8 +47,9 @@ static __device__ u32 read_chunk(const u32 *memory, const reach_me &me, u32 seed
     return wrong;
 }
 
-/* One block per SM. The SM's id gives the window, the window's queue the remaining work. The next
- * chunk is requested before the current one is read, so that no warp waits for the queue. */
+/* Launch one block per SM. The SM's id determines the window, and the queue of the window has the
+ * remaining work. The next chunk is requested before the current one is read, so that no warp waits
+ * for the queue. */
 template <u32 CHUNK_LINES>
 __global__ void __launch_bounds__(JOB_THREADS, 1)
     read_windows(reach_table table, const u32 *memory, const u32 *chunks, u32 seed, tally *out)

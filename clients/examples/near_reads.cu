@@ -63,7 +63,7 @@ __global__ void fill(u32 *memory, u64 words)
 }
 
 /* Returns the first word of the i-th random block of this side. The high bits of a hash choose the
- * granule, the low bits the block in it. Sets are whole granules. */
+ * granule, and the low bits choose the block in it. */
 static __device__ __forceinline__ u32 random_block(const reach_sides &sides,
                                                    const reach_side_me &me, u32 i, u32 seed)
 {
@@ -130,11 +130,11 @@ struct device {
     u64 bytes;
     tally *counted;
     int shared_bytes;            /* keeps a second block off an SM */
-    reach_sides ways[WAY_COUNT]; /* far shares all but two numbers with near */
+    reach_sides ways[WAY_COUNT]; /* near and far differ in `first` and `count` */
     double sort_ms;
 };
 
-/* The answers of reachd. Owned. */
+/* The answers of reachd, which the program owns. */
 struct answers {
     struct reach_answer *fingerprint;
     struct reach_answer *plan; /* plan of the current size */
@@ -280,7 +280,7 @@ static void print_measured(const device *d, const double *gbps)
     printf(" near / anyhow %.3f\n", gbps[WAY_NEAR] / gbps[WAY_ANYHOW]);
 }
 
-/* Sets are whole granules and whole blocks. */
+/* Returns the size of a set in whole granules, which are whole blocks. 0 means 96 MiB. */
 static u64 whole(u64 bytes, const reach_fingerprint *chip)
 {
     const u64 granule = chip->side_granule_bytes.known ? (u64)chip->side_granule_bytes.value : 4096;

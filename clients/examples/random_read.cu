@@ -1,9 +1,9 @@
 /* random_read.cu: a job that gets the window of each SM from reachd, and its gain.
  *
  * A GPU translates addresses with small tables. While the memory that an SM accesses at random fits
- * the table of its group of SMs, memory limits the throughput. Out of reach, translation does. So a
- * job over a larger allocation should confine each group to a window of its own. The groups of SMs
- * and the longest window differ from chip to chip; the daemon has measured them.
+ * the table of its group of SMs, memory limits the throughput. Out of reach, translation limits it.
+ * So a job over a larger allocation should confine each group to a window of its own. The groups of
+ * SMs and the longest window differ from chip to chip; the daemon has measured them.
  *
  * The steps, for a job of your own:
  *   1. allocate                                            open_device()

@@ -13,14 +13,15 @@ extern "C" {
 
 enum { STRATEGY_IN_REACH = 0, STRATEGY_NAIVE, STRATEGY_BY_SM, STRATEGY_PLACED, STRATEGY_COUNT };
 
-/* The answers of reachd about one GPU and one size. Owned. */
+/* The answers of reachd about one GPU and one size, which the program owns. */
 struct answers {
     struct reach_answer *fingerprint;
     struct reach_answer *scope;
     struct reach_answer *placement;
 };
 
-/* The window of each SM. `windows` may point to the two arrays: do not copy or move. */
+/* The window of each SM. `windows` may point to the two arrays, so do not copy or move the
+ * struct. */
 struct strategy {
     const char *name;
     struct reach_windows windows;
@@ -36,7 +37,7 @@ struct strategy {
  *   by SM      the recommended number of windows, but the SMs of each group are spread over all of
  *              them: the control, which shows that windows alone gain nothing
  *   placed     the recommended placement
- * They borrow from the answers. */
+ * The strategies borrow from the answers. */
 void strategies_make(const struct answers *answers, uint64_t bytes, struct strategy *strategies);
 
 /* One strategy, measured. */

@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(JOB_THREADS, 1)
     add_up(sum, total);
 }
 
-/* Numbers for partition_run(): sample `base + i` is number i. */
+/* The functors for partition_run(). Sample `base + i` has number i. */
 struct sample_number {
     __device__ u32 operator()(u64 i) const
     {
@@ -159,7 +159,8 @@ static bool launch(state *s, u32 pass, u64 words, char *why)
     return true;
 }
 
-/* An empty window contains no sample. */
+/* Measures the reads within the reach, and the scan with an empty window, which contains no
+ * sample. */
 static bool calibrate(void *user, double *in_reach_ms, double *scan_ms, char *why)
 {
     state *s = (state *)user;

@@ -47,8 +47,8 @@ static bool has_device(const struct devices *list, const char *name)
 
 /* Replaces the index `name` of the task with the index of the node. If both lists have the same
  * length, the place in the list decides. If the task has fewer GPUs (it is bound to some of the
- * step), `name` is an index of the node or of the step. Returns false if both are possible and
- * differ. */
+ * step), `name` is an index of the node or of the step. Returns false if both meanings are possible
+ * and differ. */
 static bool on_node(const struct devices *node, bool same_count, uint32_t place, char *name)
 {
     const unsigned long index = strtoul(name, NULL, 10);

@@ -1,4 +1,4 @@
-/* devices.h: the names in reachd of the GPUs of a task. Pure; needs only libc.
+/* devices.h: the names in reachd of the GPUs of a task. The function is pure and needs only libc.
  *
  * Slurm passes UUIDs or indices in CUDA_VISIBLE_DEVICES. If cgroups constrain the devices, the
  * indices count from 0 within the job, and SLURM_STEP_GPUS or SLURM_JOB_GPUS has the indices of the
@@ -6,7 +6,7 @@
  *
  * Slurm counts by PCI address ("pci:1" in reachd). CUDA does so only if CUDA_DEVICE_ORDER is
  * PCI_BUS_ID. Otherwise it counts from the fastest GPU ("cuda:1"), which reachd can resolve only if
- * all GPUs are alike. A constrained job with one GPU has no order. */
+ * all GPUs are alike. For a constrained job with one GPU the order does not matter. */
 #ifndef REACH_CLIENTS_SLURM_DEVICES_H
 #define REACH_CLIENTS_SLURM_DEVICES_H
 

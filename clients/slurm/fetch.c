@@ -196,9 +196,7 @@ static void read_field(char *line, struct head *h)
         h->plain = strncasecmp(value, "text/plain", 10) == 0;
 }
 
-/* Reads the lines of a terminated head, each of which ends with "\r
- *
- * ". */
+/* Reads a terminated head. Each of its lines ends with CR and LF. */
 static bool read_head(char *text, struct head *h)
 {
     char *line = text;

@@ -18,9 +18,9 @@ struct fetch {
     char why[FETCH_WHY_BYTES]; /* the last failure, one line for a log */
 };
 
-/* Connects to the socket at `path`. `deadline_ms` limits this call and all that follow. The
- * descriptor closes on exec. On failure it returns false, `why` has the reason, and nothing is
- * open. */
+/* Connects to the socket at `path`. `deadline_ms` limits this call and all following calls
+ * together. The descriptor closes on exec. On failure it returns false, `why` has the reason, and
+ * nothing is open. */
 bool fetch_open(struct fetch *f, const char *path, uint32_t deadline_ms);
 
 /* GETs `target`, which is printable and has no blanks. Writes the terminated body to `body`.

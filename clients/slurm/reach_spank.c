@@ -245,7 +245,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int ac, char *av[])
 
 int slurm_spank_task_init(spank_t spank, int ac, char *av[])
 {
-    static struct devices devices; /* environment of the process that becomes the task */
+    static struct devices devices; /* each process runs this hook once */
 
     (void)ac;
     (void)av;

@@ -24,8 +24,8 @@ const char *variables_name(unsigned kind);
 /* Returns whether `env`, which ends with NULL, contains one of these variables. */
 bool variables_any(char *const *env);
 
-/* Returns whether `more` bytes fit. An environment that is too large fails execve and so the job,
- * so only half of the limit of the kernel is used. */
+/* Returns whether `more` bytes fit. If the environment is too large, execve fails, and with it the
+ * job. So only half of the limit of the kernel is used. */
 bool variables_fit(char *const *env, size_t more);
 
 #endif
