@@ -19,7 +19,7 @@ enum {
     MOST_HEAD_BYTES = 64 << 10,
     FIRST_PAUSE_MS = 100,
     DISCOVERY_PAUSE_MS = 500,
-    SLACK_MS = 10, /* the survey's deadline then precedes a transfer's */
+    SLACK_MS = 10, /* a transfer ends this long after the deadline of the survey */
     HTTP_OK = 200,
     HTTP_NOT_MODIFIED = 304,
     HTTP_REFUSED = 400 /* statuses from here on are errors */
@@ -44,7 +44,7 @@ struct transfer {
     size_t head_bytes;
     bool too_large;
     char error[CURL_ERROR_SIZE];
-    struct collect_result result; /* until a response arrives, its etag is the tag to send */
+    struct collect_result result; /* before a response arrives, result.etag is the tag to send */
 };
 
 struct collection {
@@ -68,7 +68,8 @@ static size_t on_body(char *data, size_t size, size_t count, void *self)
     struct transfer *const t = self;
 
     t->too_large = size * count > t->settings->most_bytes - (size_t)ftello(t->body);
-    return t->too_large ? 0 : fwrite(data, 1, size * count, t->body); /* a slower transfer ends */
+    /* A smaller count ends the transfer. */
+    return t->too_large ? 0 : fwrite(data, 1, size * count, t->body);
 }
 
 static size_t on_field(char *data, size_t size, size_t count, void *self)
@@ -157,7 +158,8 @@ static enum status start_transfer(struct transfer *t, nsec_t now, struct err *er
 
 /* ---- evaluation of a response ---- */
 
-/* Ends the host without an answer. Returns true, like every function below if the host has ended.
+/* Ends the host without an answer. Returns true. The functions below also return true if the host
+ * has ended.
  */
 static __attribute__((format(printf, 3, 4))) bool
 end_with(struct transfer *t, enum fleet_outcome outcome, const char *format, ...)
@@ -208,8 +210,9 @@ static enum fleet_outcome transfer_outcome(const struct transfer *t, CURLcode co
 }
 
 /* Sets the time of the next attempt. The pause doubles each time, and is multiplied by a random
- * factor from 0.5 to 1.5. So hosts that failed together are not retried together. `at_least_ms` is
- * Retry-After. Returns false if no time or no attempt is left. */
+ * factor from 0.5 to 1.5. Hosts that failed together are therefore not retried at the same time.
+ * `at_least_ms` is the pause that Retry-After requests. Returns false if no time or no attempt is
+ * left. */
 static bool may_pause(struct transfer *t, uint64_t at_least_ms, struct rng *rng, nsec_t now)
 {
     const uint64_t middle = (uint64_t)FIRST_PAUSE_MS << (t->tries < 8 ? t->tries - 1 : 7);
@@ -254,13 +257,14 @@ static bool on_refusal(struct transfer *t, long status, struct rng *rng, nsec_t 
     return true;
 }
 
-/* The driver of the host has not responded yet, so the list of GPUs is incomplete. */
+/* Handles a response with an incomplete list of GPUs: the driver of the host has not responded yet.
+ */
 static bool on_discovery(struct transfer *t, struct rng *rng, nsec_t now)
 {
     const uint64_t ms = DISCOVERY_PAUSE_MS / 2 + rng_below(rng, DISCOVERY_PAUSE_MS);
 
     t->discovering = true;
-    t->tries = 0; /* the host responds */
+    t->tries = 0; /* the host has responded, so earlier failures do not count */
     t->again_at = now + ms * NSEC_PER_MSEC;
     return t->again_at < t->deadline ? false : expire_host(t, now);
 }
@@ -339,7 +343,7 @@ static enum status end_transfer(struct transfer *t, CURLcode code, struct rng *r
     return STATUS_OK;
 }
 
-/* ---- all of them ---- */
+/* ---- all transfers ---- */
 
 static enum status begin_host(struct collection *c, struct transfer *t, nsec_t now, struct err *err)
 {
@@ -370,8 +374,8 @@ static enum status end_host(struct collection *c, struct transfer *t, struct err
     return s;
 }
 
-/* Gives free transfers new hosts, and starts those whose pause is over. `*out_wait_ms` is the time
- * until the next one is due. */
+/* Gives free transfers new hosts, and starts the transfers whose pause is over. `*out_wait_ms` is
+ * the time until the next transfer is due. */
 static enum status start_all(struct collection *c, nsec_t now, int *out_wait_ms, struct err *err)
 {
     enum status s = STATUS_OK;
@@ -393,7 +397,7 @@ static enum status start_all(struct collection *c, nsec_t now, int *out_wait_ms,
     return s;
 }
 
-/* Sets `*out_any` if a transfer has ended, so that another one may start. */
+/* Sets `*out_any` if a transfer has ended, so that another transfer may start. */
 static enum status read_messages(struct collection *c, bool *out_any, struct err *err)
 {
     const CURLMsg *message;
@@ -409,7 +413,7 @@ static enum status read_messages(struct collection *c, bool *out_any, struct err
             continue;
         *out_any = true;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
-        curl_multi_remove_handle(c->multi, t->curl); /* this also frees the message */
+        curl_multi_remove_handle(c->multi, t->curl); /* the call also frees the message */
         t->state = PAUSED;
         s = end_transfer(t, code, &c->rng, &ended, err);
         if (s == STATUS_OK && ended)
@@ -418,7 +422,7 @@ static enum status read_messages(struct collection *c, bool *out_any, struct err
     return s;
 }
 
-/* The deadline of the survey has passed. Ends the hosts in progress, then those that were never
+/* The deadline of the survey has passed. Ends the hosts in progress, then the hosts that were never
  * started. */
 static enum status expire_all(struct collection *c, nsec_t now, struct err *err)
 {

@@ -13,7 +13,7 @@
 enum {
     SCHEMA_VERSION = 5,
     OLDEST_VERSION = 2
-}; /* OLDEST_VERSION is the oldest one with an upgrade */
+}; /* OLDEST_VERSION is the oldest version that can be upgraded */
 
 NAME_FUNCTIONS(fleet_outcome,
                enum fleet_outcome, [FLEET_ANSWERED] = "answered", [FLEET_UNCHANGED] = "unchanged",
@@ -204,7 +204,7 @@ void fleet_close(struct fleet_db *take)
 {
     if (!take)
         return;
-    tdestroy(take->series.tree, free); /* a survey in progress stores nothing */
+    tdestroy(take->series.tree, free); /* a survey that is still in progress is not stored */
     tdestroy(take->structures.tree, free);
     if (take->connection)
         take->engine->close(take->connection);

@@ -6,7 +6,7 @@
  * hosts report counts for neither. Then one transaction stores all of them, with statements over
  * all rows at a time. An aborted survey stores nothing.
  *
- * One thread at a time. */
+ * Only one thread may use a database at a time. */
 #ifndef REACH_CLIENTS_FLEET_DB_H
 #define REACH_CLIENTS_FLEET_DB_H
 
@@ -18,12 +18,12 @@ struct fleet_db;
 
 /* Opens a path, or postgresql://... (or postgres://...). Creates the tables if there are none.
  * Tables of an earlier version are upgraded, which needs the right to alter them. Returns
- * STATUS_CONFLICT if another version created the tables, STATUS_NOT_SUPPORTED if this build has no
- * libpq. */
+ * STATUS_CONFLICT if the version of the tables cannot be upgraded, and STATUS_NOT_SUPPORTED if this
+ * build has no libpq. */
 enum status fleet_open(const char *where, struct fleet_db **out, struct err *err);
-/* Opens a database for reports. This creates and changes nothing, not even beside a file. Returns
- * STATUS_NOT_FOUND if the file does not exist or contains no survey, STATUS_CONFLICT if another
- * version created the tables, and the errors of sqlite_read_open. */
+/* Opens a database for reports. The call creates and changes nothing, not even a file beside the
+ * database. Returns STATUS_NOT_FOUND if the file does not exist or contains no survey,
+ * STATUS_CONFLICT if another version created the tables, and the errors of sqlite_read_open. */
 enum status fleet_open_to_read(const char *where, struct fleet_db **out, struct err *err);
 void fleet_close(struct fleet_db *take);
 
@@ -37,14 +37,14 @@ enum fleet_outcome {
     FLEET_TIMEOUT,
     FLEET_TLS_ERROR,    /* the certificate, or the name in it, is not valid */
     FLEET_TOO_LARGE,    /* the answer exceeds the limit */
-    FLEET_BAD_RESPONSE, /* the response is not one of reachd */
+    FLEET_BAD_RESPONSE, /* the response is not a valid response of reachd */
     FLEET_ERROR,        /* an HTTP error: 401, 500, ... */
     FLEET_INCONSISTENT, /* the answer contradicts itself or another host, for example with a UUID of
                            that host */
     FLEET_OUTCOME_COUNT
 };
 const char *
-fleet_outcome_name(enum fleet_outcome outcome); /* Returns "answered", "no-name", ...; static. */
+fleet_outcome_name(enum fleet_outcome outcome); /* Returns a static name, such as "no-name". */
 /* Returns false if no outcome has that name; `*out` is then unchanged. */
 bool fleet_outcome_from_name(const char *name, enum fleet_outcome *out);
 
@@ -53,8 +53,8 @@ enum { FLEET_ETAG_BYTES = 128 };
 struct fleet_host {
     const char *name; /* host:port, or a URL */
     enum fleet_outcome outcome;
-    const char *detail; /* one sentence, or "" */
-    const char *etag;   /* tag to send next time, or "" */
+    const char *detail; /* a sentence about the failure, or "" */
+    const char *etag;   /* ETag for the next request, or "" */
     uint32_t attempts;
     uint64_t received_bytes;
     uint32_t elapsed_ms;
@@ -65,8 +65,8 @@ struct fleet_survey {
     int64_t number; /* from 1 */
     uint32_t elapsed_ms;
     uint32_t gpu_count;        /* number of counted GPUs, including GPUs of unchanged hosts */
-    uint32_t conflict_count;   /* UUIDs that several hosts report */
-    uint32_t new_fingerprints; /* fingerprints that were not stored before */
+    uint32_t conflict_count;   /* number of UUIDs that several hosts report */
+    uint32_t new_fingerprints; /* number of fingerprints that were not stored before */
 };
 
 enum status fleet_survey_begin(struct fleet_db *db, struct err *err);

@@ -1,5 +1,5 @@
-/* db_engine.h: the differences between SQLite and PostgreSQL, and the statements of schema/fleet,
- * for db.c, staging.c, ingest.c and report.c.
+/* db_engine.h: declares the functions and scripts in which SQLite and PostgreSQL differ, for db.c,
+ * staging.c, ingest.c and report.c. The header also includes the statements of schema/fleet.
  *
  * Placeholders are $1, $2, ...; a parameter of NULL means null. */
 #ifndef REACH_CLIENTS_FLEET_DB_ENGINE_H
@@ -10,13 +10,14 @@
 
 enum {
     FLEET_MAX_COLUMNS = 24, /* columns of a query */
-    FLEET_ROWS = 16 /* rows per append, which takes SQLite a third of the time of single rows */
+    FLEET_ROWS = 16 /* rows per append; SQLite stores 16 rows at once in a third of the time of
+                       single rows */
 };
 
 /* A table that rows are appended to. */
 struct fleet_table {
     const char *name;
-    const char *columns; /* "host, slot, uuid" */
+    const char *columns; /* names separated by commas: "host, slot, uuid" */
     int count;           /* number of columns */
 };
 
@@ -36,8 +37,8 @@ struct fleet_engine {
     enum status (*query)(void *engine, const char *sql, int parameter_count,
                          const char *const *parameters, fleet_row_fn *row, void *self,
                          struct err *err);
-    /* Adds 1 or FLEET_ROWS rows to a table; they can be invisible until `flush`. `table` is a
-     * constant, and `values` has all columns of each row. */
+    /* Adds 1 or FLEET_ROWS rows to a table; they can be invisible until `flush`. `table` must be a
+     * static object, because engines compare its address. `values` has all columns of each row. */
     enum status (*append)(void *engine, const struct fleet_table *table, int rows,
                           const struct fleet_value *values, struct err *err);
     enum status (*flush)(void *engine, struct err *err); /* NULL if rows are always visible */
@@ -46,12 +47,13 @@ struct fleet_engine {
     enum status (*check_read)(void *engine, struct err *err);
     /* Scripts. */
     const char *tables;        /* fleet_metric */
-    const char *quartiles;     /* $1 is the survey */
-    const char *begin_staging; /* runs before rows are appended, and COMMIT after them; NULL if
+    const char *quartiles;     /* $1 is the number of the survey */
+    const char *begin_staging; /* runs before rows are appended, and COMMIT runs after them; NULL if
                                   neither is needed */
     const char *begin_write;   /* begins a transaction that excludes other writers */
     const char *begin_read;    /* begins a transaction that sees one state to its end */
-    const char *after_survey;  /* outside a transaction, speeds up reports; NULL if not needed */
+    const char *after_survey;  /* runs outside of a transaction and speeds up reports; NULL if it is
+                                  not needed */
 };
 
 extern const struct fleet_engine fleet_sqlite;
@@ -62,8 +64,8 @@ extern const struct fleet_engine fleet_postgres; /* returns STATUS_NOT_SUPPORTED
 enum status fleet_upgrade_version_1(const char *path, struct err *err);
 
 /* Connects to the database. Unless `read_only` is set, creates its tables or upgrades tables of
- * versions 2 and 3. If the database is a file of version 1, sets `*out_oldest`, changes nothing,
- * and fails. */
+ * versions 2 to 4. If the database is a file of version 1, sets `*out_oldest`, changes nothing, and
+ * fails. */
 enum status fleet_connect(const char *where, bool read_only, struct fleet_db **out,
                           bool *out_oldest, struct err *err);
 
@@ -87,19 +89,20 @@ struct fleet_db {
 enum { FLEET_INTEGER_BYTES = 24 };
 const char *fleet_integer_text(int64_t v, char *out); /* returns out[FLEET_INTEGER_BYTES] */
 
-/* The parameters of fleet_query. */
+/* Expands to the arguments `parameter_count` and `parameters` of fleet_query. */
 #define FLEET_VALUES(...)                                                                          \
     (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)),                      \
         (const char *const[])                                                                      \
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
-/* Runs a query for one integer: the first column of the only row; 0 if there is no row, or if it is
- * null. */
+/* Runs a query that returns one row, and reads the integer in its first column. `*out` is 0 if
+ * there is no row or the value is null. */
 enum status fleet_run_integer(struct fleet_db *db, const char *sql, int parameter_count,
                               const char *const *parameters, int64_t *out, struct err *err);
-/* Runs statements that are separated by ";" at the end of a line. Each gets the parameters that it
- * names, out of two; `row` gets the rows of all. */
+/* Runs statements that are separated by ";" at the end of a line. A statement that names $1 gets
+ * `first`, and a statement that names $2 gets both parameters. `row` gets the rows of all
+ * statements. */
 enum status fleet_script(struct fleet_db *db, const char *sql, const char *first,
                          const char *second, fleet_row_fn *row, void *self, struct err *err);
 /* Runs a script without parameters and rows. */

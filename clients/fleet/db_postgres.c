@@ -29,8 +29,7 @@ const struct fleet_engine fleet_postgres = {.open = open_engine};
 
 enum {
     MAX_TABLES = 8,
-    COPY_BYTES =
-        1 << 17 /* size of the rows of a table that are sent at once; a socket buffers that much */
+    COPY_BYTES = 1 << 17 /* bytes of rows that are sent at once; a socket buffers this amount */
 };
 
 /* Rows of a table in the text format of COPY, which wait to be sent. */
@@ -46,7 +45,7 @@ struct postgres_engine {
     struct waiting waiting[MAX_TABLES];
 };
 
-/* Returns the status for the beginning of a SQLSTATE (PostgreSQL's appendix A). */
+/* Returns the status for a SQLSTATE, by its beginning (appendix A of PostgreSQL's manual). */
 static enum status status_from_state(const char *state)
 {
     static const struct {
@@ -66,7 +65,8 @@ static enum status status_from_state(const char *state)
     return STATUS_IO;
 }
 
-/* Messages of libpq have several lines, and an err has one. They contain no password. */
+/* Messages of libpq have several lines, and the text of an err has one line. The messages contain
+ * no password. */
 static enum status set_error(const struct postgres_engine *e, const PGresult *result,
                              struct err *err)
 {
@@ -100,11 +100,12 @@ static void close_engine(void *take)
 
 static enum status open_engine(const char *where, bool read_only, void **out, struct err *err)
 {
-    /* Compilation of a plan takes longer than most queries. The memory is for the sorts of medians.
+    /* The compilation of a plan takes longer than most queries. The working memory is for the sorts
+     * of medians.
      */
     static const char settings[] =
         "SET standard_conforming_strings = on; SET jit = off; SET work_mem = '64MB'; "
-        "SET client_min_messages = error" /* this suppresses "relation already exists, skipping" */;
+        "SET client_min_messages = error" /* suppresses "relation already exists, skipping" */;
     struct postgres_engine *e = calloc(1, sizeof(*e));
     enum status s = STATUS_OK;
 
@@ -122,7 +123,8 @@ static enum status open_engine(const char *where, bool read_only, void **out, st
     if (s == STATUS_OK && PQresultStatus(set) != PGRES_COMMAND_OK)
         s = set_error(e, set, err);
     PQclear(set);
-    if (s == STATUS_OK) /* stores documents in half the time; servers before 14 do not support it */
+    if (s == STATUS_OK) /* lz4 stores documents in half the time; servers before version 14 do not
+                           support it */
         PQclear(PQexec(e->connection, "SET default_toast_compression = lz4"));
     if (s != STATUS_OK) {
         close_engine(e);
@@ -145,8 +147,8 @@ static enum status emit_row(const PGresult *result, fleet_row_fn *row, void *sel
     return row ? row(self, values, err) : STATUS_OK;
 }
 
-/* Reads all results of the server, also after an error, because the connection accepts nothing else
- * before. */
+/* Reads all results of the server, also after an error. Until then the connection accepts no other
+ * call. */
 static enum status read_results(const struct postgres_engine *e, fleet_row_fn *row, void *self,
                                 struct err *err)
 {
@@ -169,7 +171,7 @@ static enum status run_query(void *engine, const char *sql, int parameter_count,
                              struct err *err)
 {
     struct postgres_engine *const e = engine;
-    enum status s = read_results(e, NULL, NULL, err); /* rows that are sent first */
+    enum status s = read_results(e, NULL, NULL, err); /* the result of rows that were sent before */
 
     if (s == STATUS_OK && PQsendQueryParams(e->connection, sql, parameter_count, NULL, parameters,
                                             NULL, NULL, 0) != 1)
@@ -270,8 +272,8 @@ static enum status append_rows(void *engine, const struct fleet_table *table, in
     return ftello(w->out) >= COPY_BYTES ? send_rows(e, w, err) : STATUS_OK;
 }
 
-/* An advisory lock of this program. Surveys that are being stored, and the creation of the tables,
- * wait for each other. */
+/* The number of an advisory lock. A program that stores a survey or creates the tables waits for
+ * this lock. */
 #define WRITERS "7453010397413921"
 
 const struct fleet_engine fleet_postgres = {
@@ -284,8 +286,8 @@ const struct fleet_engine fleet_postgres = {
     .quartiles = fleet_sql_quartiles_postgres,
     .begin_write = "BEGIN;\nSELECT pg_advisory_xact_lock(" WRITERS ")",
     .begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-    /* Without this, PostgreSQL plans the first report after a first survey for empty tables, which
-     * takes a hundred times as long. */
+    /* Without these statistics, PostgreSQL plans the first report after the first survey for empty
+       tables. The report then takes a hundred times longer. */
     .after_survey =
         "ANALYZE fleet_sighting, fleet_outcome, fleet_host, fleet_gpu, "
         "fleet_fingerprint, fleet_kind, fleet_map, fleet_signature, fleet_structure, "

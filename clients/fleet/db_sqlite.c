@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-    BUSY_TIMEOUT_MS = 10000, /* wait for another survey that is being stored */
-    MAX_APPENDS = 9,         /* pairs of a table and a number of rows */
+    BUSY_TIMEOUT_MS = 10000, /* time to wait for another survey that is being stored */
+    MAX_APPENDS = 9,         /* most statements: one for each table and number of rows */
     MAX_SQL_BYTES = 600,
     NUMBER_BYTES = 32
 };
@@ -26,8 +26,8 @@ enum {
 #define STATE_FILE_ID                                                                              \
     "1382376296" /* "Rech", the id of a state file of the daemon (daemon/store/store_file.h) */
 
-/* These limit the memory of SQLite for any size of the file. Pages are large because reports read
- * whole tables. */
+/* These settings limit the memory of SQLite for any size of the file. Pages are large because
+ * reports read whole tables. */
 static const char settings[] = "PRAGMA cache_size = -8192;"
                                "PRAGMA mmap_size = 0;"
                                "PRAGMA temp_store = 1;"
@@ -51,7 +51,7 @@ struct sqlite_engine {
     } append[MAX_APPENDS];
 };
 
-/* A statement that fails comes from the caller, see fleet_query. */
+/* An invalid statement is an error of the caller of fleet_query. */
 static const struct sqlite_use surveys = {.name = "database of surveys",
                                           .bad_statement = STATUS_INVALID_ARGUMENT};
 
@@ -99,7 +99,7 @@ static void add_value(sqlite3_context *context, int argc, sqlite3_value **argv)
 
 static struct aggregate {
     const char *name;
-    double (*of)(const double *values, size_t count); /* NULL for the quantile */
+    double (*of)(const double *values, size_t count); /* NULL if the result is a quantile */
     double quantile;
 } aggregates[] = {
     {"median", .of = stats_median_f64},       {"lower_quartile", .quantile = 0.25},
@@ -136,7 +136,7 @@ static int add_functions(sqlite3 *db)
 
 /* ---- statements ---- */
 
-/* For SQLite "$2" is a name, whose number is given by its first use. */
+/* SQLite treats "$2" as a name. Its number depends on the place of its first use. */
 static int bind_parameters(sqlite3_stmt *stmt, int count, const char *const *parameters)
 {
     int rc = SQLITE_OK;
@@ -364,7 +364,8 @@ const struct fleet_engine fleet_sqlite = {
     .check_read = check_read,
     .tables = fleet_sql_metric_sqlite,
     .quartiles = fleet_sql_quartiles_sqlite,
-    .begin_staging = "BEGIN", /* a commit per row takes longer than the row; this locks nothing */
+    .begin_staging =
+        "BEGIN", /* a commit per row would take longer than the row; BEGIN locks nothing */
     .begin_write = "BEGIN IMMEDIATE",
     .begin_read = "BEGIN",
 };

@@ -1,8 +1,9 @@
 /* host_answer.h: reads and checks the answer of a host about its GPUs.
  *
- * The machine may be broken, may run an old or a new daemon, or another program. Every GPU must be
- * listed once. Every fingerprint must belong to the GPU that it is listed with, and its id must be
- * the hash of its content. The survey checks whether two hosts report the same GPU (ingest.sql). */
+ * The machine may be broken, or may run an old daemon, a newer daemon or another program. Every GPU
+ * must be listed once. Every fingerprint must belong to the GPU that it is listed with, and its id
+ * must be the hash of its content. The survey checks whether two hosts report the same GPU
+ * (ingest.sql). */
 #ifndef REACH_CLIENTS_FLEET_HOST_ANSWER_H
 #define REACH_CLIENTS_FLEET_HOST_ANSWER_H
 
@@ -19,14 +20,15 @@ enum {
 };
 
 struct host_answer_gpu {
-    uint32_t slot; /* index of the daemon */
+    uint32_t slot; /* index that the daemon reports */
     char uuid[64];
     char serial[32]; /* "" if it is not reported */
     char model[96];
     char state[HOST_ANSWER_STATE_BYTES];
     char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "" if there is none */
     struct fingerprint *fingerprint;           /* owned; NULL if there is none */
-    char *text; /* owned: the JSON without the id, which is its hash; NULL if there is none */
+    char *text; /* owned; the JSON of the fingerprint without its id, which is the hash of this
+                   text; NULL if there is none */
 };
 
 struct host_answer {

@@ -23,7 +23,7 @@
 enum {
     MOST_NAME = 253, /* length of a DNS name */
     MOST_PORT = 65535,
-    ROOM = 1024, /* names that are allocated at a time */
+    ROOM = 1024, /* number of names for which memory is allocated at a time */
     SHOWN_BYTES = 80,
     MOST_BRACKETS = 8,
     MOST_DIGITS = 12
@@ -51,7 +51,7 @@ void hosts_begin(struct hosts *out, uint16_t port)
 
 void hosts_free(struct hosts *take)
 {
-    tdestroy(take->tree, free); /* the names of the list */
+    tdestroy(take->tree, free); /* also frees the names of the list */
     free(take->names);
     *take = (struct hosts){.port = take->port};
 }
@@ -167,8 +167,8 @@ static const char *check_socket_path(const char *path)
     return NULL;
 }
 
-/* Writes the name of a host to out[HOSTS_NAME_BYTES]. With `tls` a text that is not a URL means
- * https. */
+/* Writes the name of a host to out[HOSTS_NAME_BYTES]. If `tls` is set, a text that is not a URL is
+ * a host with https. */
 static const char *parse_name(const char *text, uint16_t port, bool tls, char *out)
 {
     struct place p;
@@ -263,7 +263,7 @@ struct expansion {
     uint64_t count;
     uint64_t most;
     char host[HOSTS_NAME_BYTES];
-    const char *end; /* part of the item */
+    const char *end; /* end of the last item in the expression */
     struct err *err;
 };
 
@@ -390,7 +390,7 @@ enum status hosts_expand(const char *expression, uint64_t most, hosts_fn *each, 
     return s == STATUS_OK ? expand_items(&x, expression) : s;
 }
 
-/* ---- other forms ---- */
+/* ---- other lists of hosts ---- */
 
 static enum status add_one(void *self, const char *host, struct err *err)
 {
@@ -402,7 +402,7 @@ enum status hosts_add_slurm(struct hosts *h, const char *expression, struct err 
     return hosts_expand(expression, h->most, add_one, h, err);
 }
 
-/* Removes the comment, and blanks at both ends. */
+/* Removes the comment of a line, and blanks at both ends. */
 static char *trim_line(char *line)
 {
     char *const begin = line + strspn(line, " \t\r");

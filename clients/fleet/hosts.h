@@ -8,7 +8,7 @@
  *     https://gate.example:443/n17     TLS, or a path that precedes the path of the API
  *     unix:/run/reachd/reachd.sock     a socket on this machine
  *
- * This module resolves no names. One thread at a time for each list.
+ * This module resolves no names. Only one thread may use a list at a time.
  */
 #ifndef REACH_CLIENTS_FLEET_HOSTS_H
 #define REACH_CLIENTS_FLEET_HOSTS_H
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 enum {
-    HOSTS_MOST = 65536,     /* hosts of one survey */
+    HOSTS_MOST = 65536,     /* most hosts of one survey */
     HOSTS_NAME_BYTES = 256, /* size of a name */
     HOSTS_DEFAULT_PORT = 17322
 };
@@ -28,7 +28,7 @@ struct hosts {
     uint16_t port;  /* port of hosts without a port; URLs have the port of their scheme */
     uint32_t most;  /* 1..HOSTS_MOST */
     uint32_t count; /* different hosts */
-    uint32_t again; /* hosts that were named again */
+    uint32_t again; /* number of names that were given more than once */
     char **names;   /* in the order of their first occurrence */
     void *tree;     /* the same names, for searches */
 };
@@ -60,7 +60,7 @@ enum status hosts_add_file_sd(struct hosts *h, const char *text, size_t bytes, s
 typedef enum status hosts_fn(void *self, const char *host, struct err *err);
 enum status hosts_expand(const char *expression, uint64_t most, hosts_fn *each, void *self,
                          struct err *err);
-/* Adds the hosts of such an expression. */
+/* Adds the hosts of a host list expression. */
 enum status hosts_add_slurm(struct hosts *h, const char *expression, struct err *err);
 
 /* Writes the URL that precedes the path of the API to out_url[HOSTS_NAME_BYTES + 8]. Returns the

@@ -13,8 +13,8 @@
 
 /* ---- repeated measurements of GPUs, too few of a kind to determine the noise ---- */
 
-/* Two fingerprints of one GPU. No statement can run while rows are read, so their differences wait
- * here. */
+/* Two fingerprints of one GPU. They are kept here because no statement can run while rows are read.
+ */
 struct pair {
     char id[FLEET_INTEGER_BYTES]; /* id of the later fingerprint */
     struct fingerprint before;
@@ -185,7 +185,7 @@ enum status fleet_survey_end(struct fleet_db *db, const char *at, nsec_t began,
         s = fleet_exec(db, db->engine->begin_write, err);
     if (s == STATUS_OK)
         s = fleet_end_write(db, store_survey(db, at, began, out, err), err);
-    if (s == STATUS_OK && db->engine->after_survey) /* the survey is stored even if this fails */
+    if (s == STATUS_OK && db->engine->after_survey) /* the survey is stored already */
         (void)fleet_exec(db, db->engine->after_survey, NULL);
     return s;
 }

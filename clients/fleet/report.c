@@ -13,9 +13,9 @@
 #include <string.h>
 
 enum {
-    BRIEF_ROWS = 10, /* rows of a table of the summary */
-    PAGE_ROWS = 200, /* rows of a table of the page, except the table of all GPUs, from which the
-                        page is drawn */
+    BRIEF_ROWS = 10, /* most rows of a table in the summary */
+    PAGE_ROWS = 200, /* most rows of a table in the page; the table of all GPUs has no limit,
+                        because the script of the page draws it */
     TEXT_BYTES = 512
 };
 

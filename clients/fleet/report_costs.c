@@ -22,7 +22,8 @@ struct mapped {
     bool planned;
     int16_t window_of_sm[REACH_MAX_SMS];
     struct sm_partition partition;
-    double naive_share; /* share of the speed within the reach; negative if it is unknown */
+    double naive_share; /* naive speed over the whole memory as a share of the speed within the
+                           reach; negative if unknown */
 };
 
 struct costs {

@@ -32,8 +32,8 @@ static size_t invisible_bytes(const unsigned char *s)
     return s[0] == 0xef && s[1] == 0xbb && s[2] == 0xbf ? 3 : 0;
 }
 
-/* Writes an invisible character as \x1b, with `slash` as the backslash, or as a question mark if
- * `slash` is NULL. `put_special` writes the characters of `special`. */
+/* Writes a text. An invisible character becomes \x1b with `slash` as its backslash, or a question
+ * mark if `slash` is NULL. `put_special` writes the characters of `special`. */
 static void put_visible(FILE *out, const char *text, const char *slash, const char *special,
                         void (*put_special)(FILE *out, char c))
 {
@@ -232,7 +232,7 @@ static void visit_held(struct report_out *r,
     }
 }
 
-/* Prints the rows that were held back, and above the first ones the names of the columns. */
+/* Prints the rows that were held back. The names of the columns are above the first rows. */
 static void print_held(struct report_out *r)
 {
     if (!r->held || fclose(r->held) != 0) {

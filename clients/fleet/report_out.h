@@ -26,8 +26,8 @@ struct report_head {
     char at[40];
     int64_t gpus; /* number of counted GPUs */
     int64_t hosts;
-    bool simulated; /* some are simulated */
-    bool measured;  /* some are not simulated */
+    bool simulated; /* some GPUs are simulated */
+    bool measured;  /* some GPUs are not simulated */
 };
 
 struct report_table {

@@ -21,9 +21,9 @@ enum {
     TEXT_BYTES = 256,
     METRIC_COLUMNS = 4,
     CANDIDATES_BYTES =
-        1024, /* an index entry of PostgreSQL is limited to 2.7 kB with the signature */
+        1024, /* an index entry of PostgreSQL, which also has the signature, is limited to 2.7 kB */
     CANDIDATE_BYTES = FINGERPRINT_MAX_DISABLED * 6 + 4,
-    KEY_BYTES = 256 /* model, origin and name of a metric have at most 96, 16 and 96 */
+    KEY_BYTES = 256 /* model, origin and name of a metric have at most 96, 16 and 96 bytes */
 };
 
 /* Beyond these limits a difference or a ratio can overflow, which is an error in PostgreSQL. */
@@ -72,7 +72,7 @@ static struct fleet_value reason_value(enum known known)
                                                       : "unknown");
 }
 
-/* One value for each column. */
+/* Appends a row; the arguments are one value for each column. */
 #define APPEND(db, table, ...)                                                                     \
     (db)->engine->append((db)->connection, &(table), 1, (const struct fleet_value[]){__VA_ARGS__}, \
                          err)
@@ -89,7 +89,7 @@ static const char *clean_line(const char *text, char *out, size_t out_size)
 
 struct numbered {
     int64_t number;
-    const char *text; /* the text follows */
+    const char *text; /* points behind the struct, where the text is stored */
 };
 
 static int by_text(const void *a, const void *b)
@@ -130,7 +130,7 @@ struct staging {
     int64_t seq;
     char key[KEY_BYTES]; /* "model\norigin\n", followed by a name */
     size_t key_bytes;
-    FILE *text; /* number of the structure */
+    FILE *text; /* stream for the lines of the structure */
     int64_t structure;
     int64_t place;
     struct fleet_value rows[FLEET_ROWS][METRIC_COLUMNS]; /* metrics that wait to be sent */
@@ -230,8 +230,8 @@ static enum status add_structure(struct staging *in, struct err *err)
     return in->status;
 }
 
-/* Writes the sets of SMs that leave the same pattern, "10,11 | 10,12", up to CANDIDATES_BYTES.
- * `out` has room for one more set. */
+/* Writes the sets of disabled SMs that explain the observed pattern, "10,11 | 10,12", up to
+ * CANDIDATES_BYTES. `out` has room for one more set. */
 static void print_candidates(const struct disabled_sms *d, char *out)
 {
     int at = 0;

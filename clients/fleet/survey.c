@@ -1,5 +1,5 @@
-/* survey.c: see survey.h. Hosts respond in any order. Each is added with its place in the list,
- * which orders the reports. */
+/* survey.c: see survey.h. Hosts respond in any order. Each host is added with its place in the
+ * list, which orders the reports. */
 #include "clients/fleet/survey.h"
 
 #include "clients/fleet/host_answer.h"
@@ -73,10 +73,10 @@ static enum status on_done(void *self, uint32_t index, const struct collect_resu
     return s;
 }
 
-/* ---- all of them ---- */
+/* ---- all hosts ---- */
 
-/* Reads the outcome of each host after the survey was stored: place, outcome, detail, number of
- * GPUs. */
+/* Reads the outcome of a host after the survey was stored. The columns are its place, outcome,
+ * detail and number of GPUs. */
 static enum status read_host(void *self, const char *const *values, struct err *err)
 {
     struct survey *const survey = self;

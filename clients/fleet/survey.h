@@ -7,7 +7,7 @@
 
 #include "clients/fleet/collect.h"
 
-/* Called after each host. */
+/* Called when a host has ended. */
 typedef void survey_progress_fn(void *self, uint32_t done, uint32_t failed, uint32_t of);
 
 struct survey_settings {

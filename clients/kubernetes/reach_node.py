@@ -29,8 +29,8 @@ def add_source(parser):
 
 
 def read_gpus(options):
-    """Returns a pair for each GPU: its row of GET /v1/fingerprints, and its structure (`reachctl map`), which is
-    None without a valid fingerprint. The third element is the reason."""
+    """Returns three values for each GPU: its row of GET /v1/fingerprints, its structure (`reachctl map`), and a
+    reason. Without a valid fingerprint the structure is None, and the reason describes why."""
     beside = os.path.join(os.path.dirname(os.path.realpath(__file__)), "reachctl")
     command = [beside if os.path.exists(beside) else "reachctl", "map", "--all", "--json"]
     for name in ("socket", "url"):

@@ -14,7 +14,7 @@
 
 enum { MOST_ROWS = 10, FINEST_STEP = 16, CELL_BYTES = 16, DEFAULT_INPUT = 8 };
 
-/* An item is one access of this many bytes. */
+/* A column of the tables: an item of the job is one access of `element_bytes`. */
 struct column {
     enum access access;
     uint32_t element_bytes;
@@ -38,8 +38,8 @@ struct table {
 
 /* ---- the numbers ---- */
 
-/* Returns the gain of the best strategy; it is unknown if the planner lacks numbers or the work
- * does not exist. */
+/* The gain of the best strategy. It is unknown if the planner lacks numbers, or if the access
+ * cannot do this work. */
 struct cell {
     bool known;
     double gain;
@@ -80,8 +80,8 @@ static uint64_t row_step(uint64_t reach, uint64_t memory)
     return step;
 }
 
-/* Returns the table size after `bytes`: from the reach (after 0) to the whole memory, and 0 after
- * the last one. */
+/* Returns the table size that follows `bytes`. The first size, after 0, is the reach. The last size
+ * is the whole memory, and 0 follows it. */
 static uint64_t next_row(const struct table *t, uint64_t bytes)
 {
     const uint64_t reach = t->fp.windows.reach_bytes.v;

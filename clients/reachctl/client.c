@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A response takes microseconds; one of several megabytes takes milliseconds. */
+/* A response takes microseconds, or milliseconds if it has several megabytes. */
 enum { TIMEOUT_MS = 60000, TOKEN_BYTES = 260, HTTP_UNAVAILABLE = 503 };
 
 #define DISCOVERY_PAUSE (NSEC_PER_SEC / 10)

@@ -73,14 +73,14 @@ enum exit_code client_no_memory(void);
  * document has none. */
 enum exit_code client_get_fingerprint(struct client *client, const struct options *options,
                                       const char *which, struct fingerprint *out, char *out_id);
-/* Does the same in allocated memory, which the caller frees. If it fails, prints a message and
- * returns NULL; `*out` is the exit code. */
+/* Calls client_get_fingerprint with allocated memory, which the caller frees. If it fails, prints a
+ * message and returns NULL; `*out` is the exit code. */
 struct fingerprint *client_load_fingerprint(struct client *client, const struct options *options,
                                             const char *which, char *out_id, enum exit_code *out);
 /* Reads a fingerprint from a document. `name` is for the error message. */
 enum exit_code client_read_fingerprint(const json_t *json, const char *name,
                                        struct fingerprint *out, char *out_id);
-/* Does the same without a message. */
+/* Reads a fingerprint from a document without printing a message. */
 enum status client_parse_fingerprint(const json_t *json, struct fingerprint *out, char *out_id,
                                      struct err *err);
 

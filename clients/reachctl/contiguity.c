@@ -1,10 +1,10 @@
 /* contiguity.c: reachctl contiguity reports how scattered the free memory of a GPU is now.
  *
- * The driver does not report it, and counting handles does not show it. If the driver finds no
- * contiguous run, it scatters a handle without an error. So libreach-cuda allocates the free memory
- * in this process and reads it at random. The prices of a miss in the fingerprint turn the time
- * into a share. The library is loaded when the command runs, because reachctl itself has no device
- * code. */
+ * The driver does not report contiguity, and a count of handles does not show it. If the driver
+ * finds no contiguous run, it scatters a handle without an error. So libreach-cuda allocates the
+ * free memory in this process and reads it at random. The costs of a miss in the fingerprint
+ * convert the time into the share of contiguous frames. The library is loaded when the command
+ * runs, because reachctl itself has no device code. */
 #include "clients/reachctl/client.h"
 
 #include "clients/cuda/reach_diagnose.h"
@@ -175,7 +175,7 @@ enum exit_code command_contiguity(struct client *client, const struct options *o
         return exit_code;
     exit_code = EXIT_FAILED;
     diagnose_free = read_numbers(fp, &numbers) ? load_library() : NULL;
-    /* This GPU is then ordinal 0. */
+    /* The GPU of the fingerprint is then ordinal 0. */
     if (!diagnose_free || setenv("CUDA_VISIBLE_DEVICES", fp->gpu.uuid, 1) != 0)
         goto out;
     for (int i = 0; i < WAYS; i++) {

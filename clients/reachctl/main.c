@@ -91,7 +91,8 @@ enum {
     OPTION_NAME_BYTES = 32
 };
 
-/* "no-sm-binding". `out` has OPTION_NAME_BYTES. Returns `out`. */
+/* Writes the name of an option, such as "no-sm-binding", to out[OPTION_NAME_BYTES]. Returns `out`.
+ */
 static const char *option_name(const struct param *p, char *out)
 {
     size_t n = 0;
@@ -102,8 +103,8 @@ static const char *option_name(const struct param *p, char *out)
     return out;
 }
 
-/* All parameters but the first, the bytes, which are operands: the first sentence of each, and the
- * commands that take it. */
+/* Prints the first sentence of each parameter, and the commands that take the parameter. The first
+ * parameter, the bytes, is left out because it is an operand. */
 static void print_params(void)
 {
     const struct param *p;

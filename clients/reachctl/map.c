@@ -17,7 +17,7 @@ enum {
     PLACE_COLUMNS = 4,    /* width of an SM id with the blanks before it */
     SMS_COLUMN = 20,      /* column of the SM ids of a group */
     GROUPS_COLUMN = 40,   /* column of the groups of a window */
-    CANDIDATES_SHOWN = 8, /* the pattern stands for the others */
+    CANDIDATES_SHOWN = 8, /* candidates that are printed; the pattern covers all */
     LIST_BYTES = 3072,    /* room for 512 SM ids */
     JSON_BYTES = 1 << 14, /* size for one chip; the buffer grows */
 };

@@ -68,10 +68,10 @@ struct option_source {
 /* The command line. Strings are borrowed from it. */
 struct options {
     const char *command;     /* its name */
-    const char *socket_path; /* NULL if it is not given, like all others */
+    const char *socket_path; /* NULL if it was not given, like every other string */
     const char *url;
     bool json;
-    union { /* one option is a field and an element; the value of a switch is "true" */
+    union { /* each option is a field and an element of `value`; the value of a switch is "true" */
         struct {
             OPTIONS_ALL(OPTIONS_FIELD)
         };

@@ -1,9 +1,9 @@
 /* picture.c: SVG on standard output: a chip as nested boxes, and the curve of a fingerprint.
  *
- * The pictures are plain SVG: no script, no style sheet, nothing from elsewhere. Texts can come
+ * The pictures are plain SVG: they contain no script, no style sheet and no link. Texts can come
  * from a driver or a file, so they are sanitized and escaped. The palette is from Okabe and Ito,
- * which color-blind readers can distinguish, and no meaning is in a color alone. All lengths are in
- * units of the picture.
+ * which color-blind readers can distinguish, and no meaning depends on a color alone. All lengths
+ * are in units of the picture.
  */
 #include "clients/reachctl/picture.h"
 
@@ -116,7 +116,7 @@ static void begin_picture(double width, double height, const char *title, const 
 
 /* ---- a chip: the classes of groups, the groups, the SMs ---- */
 
-/* SMs come in pairs of neighboring ids, so a row of a group has two or four. */
+/* SMs come in pairs of neighboring ids, so a row of a group has two or four SMs. */
 enum {
     SM_WIDTH = 36,
     SM_HEIGHT = 21,
@@ -438,7 +438,7 @@ static void draw_axes(const struct plot *p, struct maybe_u64 reach)
     }
 }
 
-/* Draws a line. Returns its last known value, where its name belongs. */
+/* Draws a line. Returns the last known value of the line, at which its name is written. */
 static struct maybe_f64 draw_line(const struct plot *p, int line)
 {
     const char *const color = palette_color(lines[line].color);

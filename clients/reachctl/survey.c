@@ -117,7 +117,7 @@ static enum status add_hosts(struct hosts *hosts, const struct options *o, struc
 
 /* ---- limits ---- */
 
-/* Reads an option with a number, which is multiplied by `scale`. A missing option leaves `*out`
+/* An option with a number, which is multiplied by `scale`. A missing option leaves `*out`
  * unchanged.
  */
 struct limit {

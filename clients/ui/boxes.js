@@ -1,5 +1,5 @@
-// boxes.js: the SMs of a chip as boxes, one box around each group, colored by window. They are
-// lists in the document, so that a screen reader reads them in the visible order.
+// boxes.js: the SMs of a chip as boxes, one box around each group, colored by window. The boxes
+// are lists in the document, so that a screen reader reads them in the visible order.
 import { kindClass } from "./color.js";
 import { element } from "./dom.js";
 

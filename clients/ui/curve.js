@@ -5,8 +5,8 @@ import { area, line } from "d3-shape";
 import { element, replace, svg } from "./dom.js";
 import { bytes } from "./format.js";
 
-// A wider chart is this chart, enlarged; printing uses it too. A narrower chart is drawn with its
-// own pixels, so that its texts keep their size.
+// A wider chart is this chart, enlarged, also on paper. A narrower chart is drawn with its own
+// pixels, so that its texts keep their size.
 const WIDEST = 760;
 const NARROW = 560;
 const TICK_WIDTH = 62;

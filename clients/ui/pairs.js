@@ -1,5 +1,5 @@
 // pairs.js: the matrix of SM pairs: the additional cost of a load of one SM after another SM has
-// evicted. It is read from the raw observations on request, because they are a megabyte.
+// evicted. The matrix is computed on request from the raw observations, which take a megabyte.
 import { get, of } from "./api.js";
 import { amountColor } from "./color.js";
 import { element, replace } from "./dom.js";
@@ -25,7 +25,7 @@ async function pairObservations(gpu) {
     return Promise.all(rows.filter((o) => o.run === run).map((o) => get(of(gpu, "observations/" + o.id))));
 }
 
-// Returns, by the id of each SM that evicted, the cycles that each SM then lost.
+// Adds rows to the matrix: for each SM that evicted, the cycles that each SM then lost.
 function addRows(matrix, o) {
     const [pivots, kinds, sms, pages] = o.shape;
     for (let p = 0; p < pivots; p++) {
@@ -38,8 +38,8 @@ function addRows(matrix, o) {
     matrix.sms = o.sm_ids;
 }
 
-// Returns one matrix for each stride, which is the entry size of the probed level. Takes the
-// fullest one.
+// Makes one matrix for each stride, which is the entry size of the probed level. Returns the
+// matrix with the most rows.
 function fullest(observations) {
     const byStride = new Map();
     for (const o of observations) {

@@ -1,5 +1,4 @@
-// verdicts.js: an answer of the planner, in one sentence. "Nothing to gain" is as much an answer as
-// "five times".
+// verdicts.js: an answer of the planner, in one sentence. "Nothing to gain" is an answer, too.
 import { bytes, gbps, times } from "./format.js";
 import { verdict } from "./parts.js";
 

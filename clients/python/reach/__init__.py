@@ -22,14 +22,16 @@ member with "_reason" appended to its name has the reason. Every failure is a Re
 checks each answer. It refuses an answer from a stale fingerprint unless allow_stale is set, and one from before the
 daemon became unreachable unless allow_cached is set.
 
-libreach is REACH_LIBRARY of the environment, else the library of the wheel, installation or build that contains this
-file, else the loader's libreach.so.0.
-Threads: several may use one Reach. No call takes longer than timeout_s. While the daemon's driver has not yet answered
-which GPUs there are, a request is repeated; at the timeout it fails with Unavailable.
-Signals: a handler that raises, such as the one of Ctrl-C, ends a call in the main thread at once. A request that the
-call has sent is not taken back, and its connection ends by itself, at the latest at the timeout.
-Processes: after a fork (multiprocessing, data loaders) parent and child may both use the same Reach. The child opens
-its own connections. Answers and errors are plain data: copy them, pickle them, use them anywhere.
+The environment's REACH_LIBRARY names libreach. If it is not set, libreach is the library of the wheel, installation or
+build that contains this file. If there is none, the loader finds libreach.so.0.
+
+Several threads may use one Reach. No call takes longer than timeout_s. While the daemon's driver has not yet answered
+which GPUs there are, a request is repeated; at the timeout it fails with Unavailable. If a signal handler raises, such
+as the handler of Ctrl-C, a call in the main thread ends at once. A request that the call has sent is not taken back,
+and its connection ends by itself, at the latest at the timeout.
+
+After a fork (multiprocessing, data loaders) parent and child may both use the same Reach. The child opens its own
+connections. Answers and errors are plain data: copy them, pickle them, use them anywhere.
 """
 from __future__ import annotations
 

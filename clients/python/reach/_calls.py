@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
 
 def load() -> ctypes.CDLL:
-    """libreach, with the types of its functions. Raises NotSupported if it cannot be loaded."""
+    """Returns libreach with the types of its functions. Raises NotSupported if libreach cannot be loaded."""
     pointer, number, text = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_char_p
     functions: Tuple[Tuple[Any, ...], ...] = (
         ("reach_status_name", text, ctypes.c_int),

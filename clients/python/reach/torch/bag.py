@@ -1,9 +1,9 @@
 """embedding_bag: sums or means of bags of rows.
 
-The order of additions is fixed, so a result is the same in every run. A bag has a power of two, P, of sums, each of
-every P-th row, which are added as a tree. In scopes and windows the sums of the parts of the table are then added, in
-the order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they differ from
-PyTorch's, and naive from windows, in the last bits.
+The order of additions is fixed, so a result is the same in every run. A bag has P sums, and P is a power of two. Each
+sum is of every P-th row, and the sums are added as a tree. In scopes and windows the sums of the parts of the table
+are then added, in the order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they
+differ from PyTorch's, and naive from windows, in the last bits.
 """
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _OFFSETS, _SAME = 0, -1  # LENGTH of bags that have offsets, and of bags of a le
 
 
 def job(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool) -> Job:
-    """Returns the job of `rows` rows in all bags. With two parts both are written as sums of float32 and read again."""
+    """Returns the job of `rows` rows in all bags. If the table has two parts, the sums of both parts are written as
+    float32 and read again."""
     row, width = launch.row_bytes(table), table.shape[1]
     per_row = bags / max(1, rows)
     return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=rows,
@@ -145,7 +146,7 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
                   weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool, strategy: str,
                   out: Optional[torch.Tensor] = None, rows: Optional[int] = None) -> torch.Tensor:
     """Sums bags by a kernel or the stock operator. `out` has bags x width, with the numbers of a row adjacent. `rows`
-    is about the number of indices in bags, if offsets cover a part of the index."""
+    is the approximate number of indices in bags. It is given if offsets cover only a part of the index."""
     count, bags = rows or index.numel(), _bags(index, offsets, length, has_end)
     found: Optional[_Launches] = None
     if index.numel() == 0 or table.numel() == 0:

@@ -15,7 +15,7 @@ class StockOperatorWarning(UserWarning):
 
 
 def say(operation: str, why: str) -> None:
-    """One warning for each operation and reason."""
+    """Gives one warning for each operation and reason."""
     text = f"reach.torch.{operation} uses PyTorch's own operator: {why}"
     with _lock:
         if text in _said:

@@ -1,7 +1,7 @@
 """The device code of reach.torch. Each operation exists as a pass over one range of the table, and in windows.
 
-A pass (`*_scope`) has one program per piece of the input. It scans every index of its piece and touches the
-rows from `lo` to below `hi` only: naive is one such pass over all rows, scopes are several.
+A pass (`*_scope`) has one program per piece of the input. It scans every index of its piece and touches the rows from
+`lo` to below `hi` only: naive is one pass over all rows, and scopes are several passes.
 
 A launch in windows (`*_windows`) has the number of programs that the GPU runs at once. A program finds the window of
 the SM that it runs on and draws pieces from that window's queue until it is empty. Then it takes the next window, so
@@ -253,7 +253,8 @@ def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, 
 
 @triton.jit(do_not_specialize=["numbers"])
 def add_parts(parts, out, stride, numbers, WIDTH: tl.constexpr, PARTS: tl.constexpr, BLOCK: tl.constexpr):
-    """Computes out = the first part + the second + ..., in this order. Its rows of WIDTH numbers are `stride` apart."""
+    """Computes out = the first part + the second + ..., in this order. The rows of `out` have WIDTH numbers and are
+    `stride` apart."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = at < numbers
     s = tl.load(parts + at, mask=mask)

@@ -1,4 +1,5 @@
-"""The way from a tensor to launches: its plan, the plan's tables on the device, and the launches of a strategy.
+"""Makes launches for a tensor: requests its plan, puts the plan's tables on the device, and launches the kernels of a
+strategy.
 
 Everything is kept by device, so several GPUs work in one process. The first call with a table of some size, and a batch
 of some size to the next power of two, makes a plan and its tables. Later calls neither wait for the device nor request
@@ -28,10 +29,10 @@ STOCK = "stock"
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """How a table is processed. `bounds` are rows: the limits of the scopes of each pass, or of the windows. A list of
-    tables has `runs` instead: (first table, tables) of each run of whole tables that lie within the reach together.
-    Without both, the tables are processed one by one. In windows with runs `window_of_sm` has the first table of an
-    SM's run."""
+    """The strategy for a table, with its bounds. `bounds` are rows: the limits of the scopes of each pass, or of the
+    windows. A list of tables has `runs` instead: (first table, tables) of each run of whole tables that lie within the
+    reach together. Without both, the tables are processed one by one. In windows with runs `window_of_sm` has the first
+    table of an SM's run."""
     strategy: str
     reason: str
     bounds: Tuple[int, ...] = ()

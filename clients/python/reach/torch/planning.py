@@ -79,8 +79,9 @@ class TablesJob(Job):
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """`strategy` is one of STRATEGIES. `windows` are their first bytes and the end of the last. `window_of_sm` has -1
-    for an SM without work. `gbps` are the planner's predictions in transaction bytes, or None if unknown."""
+    """`strategy` is one of STRATEGIES. `windows` has the first byte of each window and the end of the last window.
+    `window_of_sm` has -1 for an SM without work. `gbps` are the planner's predictions in transaction bytes, or None if
+    unknown."""
     strategy: str
     reason: str
     scope_bytes: int

@@ -3,11 +3,11 @@
 Neighbors are drawn with replacement. Draw k of seed r is number r x fanout + k of a counter-based generator (splitmix64
 of the seed and the counter). The result depends on the seed alone, not on the strategy, the GPU or the launch. A node
 of degree d gets neighbor floor(u x d / 2^32) of a 32-bit number u. Degrees must be less than 2^32, and probabilities
-differ by d / 2^32 at most. There are two ways. In one pass (naive) each thread finds its node's list and reads its
+differ by d / 2^32 at most. There are two methods. In one pass (naive) each thread finds its node's list and reads its
 neighbor. In two steps a pass over the far smaller array of offsets writes positions in the array of edges, and
 gather_rows, in scopes or windows, reads the edges there. Neighbors of one node lie together, so one pass translates
-once for all of them. Out of reach two steps gain for walks (a fanout of 1) and lose for large fanouts. The faster one
-is taken (`predicted`).
+once for all of them. Out of reach two steps gain for walks (a fanout of 1) and lose for large fanouts. The faster
+method is taken (`predicted`).
 """
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
     A seed's neighbors lie together, in a list of the mean degree, and take one translation. In one pass each draw takes
     a line, like an access at random, because the addresses are found one after the other. In two steps all addresses of
     a list are known at once. A list then takes one access at random plus the other lines that memory moves. Each pass
-    reads all positions. Each window does too if a seed has several positions. They all lie in one window, so the
-    windows have unequal work in a piece and drift apart by more than the L2 holds. The result is written twice, first
-    with -1."""
+    reads all positions. Each window does too if a seed has several positions. The positions of a seed lie in one
+    window, so the windows have unequal work in a piece and drift apart by more than the L2 holds. The result is
+    written twice, first with -1."""
     device, item, nodes = indices.device, indices.element_size(), max(1, indptr.numel() - 1)
     listed, each, count = indices.numel() / nodes * item, seeds.element_size(), seeds.numel()
     lines = 1 + _met(listed, fanout, LINE)  # and one of the offsets
@@ -90,14 +90,14 @@ def _signed(x: int) -> int:
 
 
 def _mix(x: torch.Tensor) -> torch.Tensor:
-    """Does kernels._mix. PyTorch has no shift of unsigned numbers, so the copies of the sign are masked."""
+    """Computes kernels._mix. PyTorch has no shift of unsigned numbers, so the copies of the sign are masked."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x = (x ^ ((x >> shift) & ((1 << (64 - shift)) - 1))) * _signed(factor)
     return x ^ ((x >> 31) & ((1 << 33) - 1))
 
 
 def _positions_stock(indptr: torch.Tensor, seeds: torch.Tensor, fanout: int, seed: int) -> torch.Tensor:
-    """Does neighbor_positions with PyTorch's operators."""
+    """Computes neighbor_positions with PyTorch's operators."""
     count = seeds.numel() * fanout
     number = torch.arange(1, count + 1, dtype=torch.int64, device=seeds.device)
     bits = _mix(_mix(torch.full_like(number, seed)) + number * _signed(0x9E3779B97F4A7C15))
