@@ -1,19 +1,21 @@
-/* access_cost.c: computes nanoseconds at any size from GB/s at some sizes, as in docs/planner.md
- * ("An access"). Times add up and throughputs do not, and the time of translation is linear in 1 /
- * bytes. */
+/* access_cost.c: computes the nanoseconds of an access to any number of bytes from the GB/s of the
+ * measured sizes (docs/planner.md, "An access"). It works with times, because times add up and
+ * throughputs do not. The time of translation is linear in 1 / bytes. */
 #include "planner/access_cost.h"
 
 #include <math.h>
 #include <stddef.h>
 
-/* Beyond the last point the curve is extended by an eighth of its size, as in predict_gbps. */
+/* The curve is extended beyond its last point by an eighth of the size of that point, as in
+ * predict_gbps. */
 enum { BEYOND_DIVISOR = 8 };
 
-/* The size at which writes and reads are both measured, and the assumed factor without these
- * measurements. */
+/* FACTOR_BYTES is the size of an access for which both reads and writes are measured.
+ * UNMEASURED_FACTOR is the cost of a write relative to a read if these measurements are missing. */
 enum { FACTOR_BYTES = 32, UNMEASURED_FACTOR = 2 };
 
-/* Points that are slower by less than this factor show memory, not translation. */
+/* A point shows the time of translation only if it is slower than an access within the reach by
+ * this factor. A faster point shows the time of memory. */
 static const double VISIBLE = 1.02;
 
 static double ns_of(uint32_t transaction_bytes, double gbps)
@@ -23,7 +25,8 @@ static double ns_of(uint32_t transaction_bytes, double gbps)
 
 /* ---- what is measured ---- */
 
-/* Accesses of one kind and size. Number 0 is the reads of the curve, and the rates follow. */
+/* Measured accesses of one kind and size. Number 0 stands for the reads of the curve, and number k
+ * for rates[k - 1]. */
 struct measured {
     enum access access;
     uint32_t transaction_bytes;
@@ -64,7 +67,8 @@ static void add_gbps(struct access_cost_source *s, uint64_t reach_bytes, uint64_
         add_point(&s->by_group, reach_bytes, bytes, ns_of(s->transaction_bytes, by_group));
 }
 
-/* Returns false if the plateau is not known, because the points have no meaning without it. */
+/* Reads the measurements with number `k`. Returns false if their plateau is not known, because the
+ * points have no meaning without a plateau. */
 static bool read_source(const struct throughput *t, uint32_t k, uint64_t reach_bytes,
                         struct access_cost_source *out)
 {
@@ -87,7 +91,8 @@ static bool read_source(const struct throughput *t, uint32_t k, uint64_t reach_b
 
 enum { NO_NEIGHBOR = UINT32_MAX };
 
-/* The nearest measured sizes at or below, and at or above the size. */
+/* The measurements with the nearest sizes: `low` is at or below the wanted size, and `high` is at
+ * or above it. Both are numbers for measured_at, or NO_NEIGHBOR. */
 struct neighbors {
     uint32_t low;
     uint32_t high;
@@ -143,7 +148,8 @@ static void combine(const struct throughput *t, enum access access, struct acces
     p->in_reach_ns = KNOWN_F64(in_reach);
 }
 
-/* Needs points out of reach: without them a source has no information about translation. */
+/* Chooses the source that memory serves fastest. A source without points beyond the reach has no
+ * information about translation and is left out. */
 static void find_clear(const struct throughput *t, struct access_cost *p)
 {
     struct access_cost_source s;
@@ -156,7 +162,8 @@ static void find_clear(const struct throughput *t, struct access_cost *p)
     }
 }
 
-/* A sector that is only partly written is read first and written back later. */
+/* Returns the cost of a write relative to a read. A sector that is only partly written is read
+ * first and written back later. */
 static double write_factor(const struct throughput *t)
 {
     double reads = 0;
@@ -210,7 +217,7 @@ void access_cost_scatter(struct access_cost *p, const struct fingerprint *fp, do
 
 /* ---- at any size ---- */
 
-/* Nanoseconds at `bytes` on the straight line in 1 / bytes through two points. */
+/* Returns the nanoseconds at `bytes` on the straight line in 1 / bytes through two points. */
 static double on_line(const struct access_cost_point *a, const struct access_cost_point *b,
                       uint64_t bytes)
 {
@@ -220,10 +227,11 @@ static double on_line(const struct access_cost_point *a, const struct access_cos
     return a->ns + (1 / (double)bytes - from) / (to - from) * (b->ns - a->ns);
 }
 
-/* Nanoseconds between points i and i + 1. If the first is as fast as within the reach, the line
- * bends somewhere between them. The bend is on the next line, extended backwards, or, without a
- * next point, on the line that rises from 0 at the reach. Beyond the reach there is no bend, and
- * such a line would carry the noise of two points that are close together. */
+/* Returns the nanoseconds at `bytes`, between points i and i + 1. If point i is as fast as an
+ * access within the reach, the line bends between the two points. The bend is on the line through
+ * points i + 1 and i + 2, extended backwards. Without point i + 2 the bend is on the line that
+ * rises from 0 at the reach. If point i is slower, there is no bend, and an extended line would
+ * carry the noise of two points that are close together. */
 static double between(const struct access_cost_series *s, uint32_t i, uint64_t bytes)
 {
     const struct access_cost_point *a = &s->points[i];
@@ -244,7 +252,8 @@ static double between(const struct access_cost_series *s, uint32_t i, uint64_t b
     return on_line(a, b, bytes);
 }
 
-/* Returns false beyond the measured range. */
+/* Writes the nanoseconds at `bytes` to `*out`. Returns false if `bytes` is beyond the measured
+ * range. */
 static bool series_at(const struct access_cost_series *s, double in_reach_ns, uint64_t bytes,
                       double *out)
 {
@@ -272,8 +281,8 @@ static bool series_at(const struct access_cost_series *s, double in_reach_ns, ui
     return s->count > 1 && bytes - last->bytes <= last->bytes / BEYOND_DIVISOR;
 }
 
-/* The time of translation while memory takes longer. It follows the line from 0 at the reach to the
- * first point that shows translation. */
+/* Returns the time of translation if memory takes longer. This time is on the line from 0 at the
+ * reach to the first point that shows translation. */
 static double hidden(const struct access_cost_source *s, uint64_t reach_bytes, uint64_t bytes)
 {
     const struct access_cost_point reach = {reach_bytes, 0};
@@ -286,14 +295,14 @@ static double hidden(const struct access_cost_source *s, uint64_t reach_bytes, u
     return 0;
 }
 
-/* The time of translation in this source. Returns false if memory hides it, or beyond the measured
- * range. */
+/* Writes the time of translation in this source to `*out`. Returns false if memory hides the time,
+ * or if `bytes` is beyond the measured range. */
 static bool shown(const struct access_cost_source *s, uint64_t bytes, double *out)
 {
     return series_at(&s->naive, s->in_reach_ns, bytes, out) && *out > s->in_reach_ns * VISIBLE;
 }
 
-/* The time of translation in contiguous memory. */
+/* Returns the time of translation in contiguous memory. */
 static struct maybe_f64 contiguous_ns(const struct access_cost *p, uint64_t bytes)
 {
     double low;
@@ -337,7 +346,7 @@ struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t byte
     return ns;
 }
 
-/* The measured slowdown of an access in windows, relative to one within the reach. */
+/* Returns the measured slowdown of an access in windows, relative to an access within the reach. */
 static double slowdown_by_group(const struct access_cost_source *s, uint64_t bytes)
 {
     double ns;

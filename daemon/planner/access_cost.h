@@ -24,8 +24,8 @@ struct access_cost_series {
     uint32_t count;
     uint64_t
         reach_bytes; /* bytes at which the time of translation begins to rise; 0 if not known */
-    struct access_cost_point
-        points[ACCESS_COST_MAX_POINTS]; /* in order of bytes; the first is at the reach */
+    struct access_cost_point points[ACCESS_COST_MAX_POINTS]; /* points in order of bytes; the first
+                                                                one is at the reach */
 };
 
 /* Measured accesses of one kind and size. */
@@ -45,14 +45,14 @@ struct access_cost {
     double stream_ns;             /* nanoseconds of one byte read in order; 0 if not known */
     double write_factor; /* cost of a scattered write relative to a read; 2 unless writes and reads
                             of 32 bytes are measured */
-    /* The number of sources (0, 1 or 2). Costs are interpolated between them: `part` of the way
-     * from low to high. */
+    /* Number of sources (0, 1 or 2). Costs are interpolated between two sources: `part` is the
+     * share of the way from `low` to `high`, 0..1. */
     uint32_t sources;
     double part;
     struct access_cost_source low;
     struct access_cost_source high;
-    /* The kind of access that memory serves fastest within the reach, so that it hides the least of
-     * translation. transaction_bytes is 0 if there is none. */
+    /* The kind of access that memory serves fastest within the reach, so that its translation shows
+     * most. If there is no such kind, transaction_bytes is 0. */
     struct access_cost_source clear;
 };
 
@@ -60,7 +60,7 @@ struct access_cost {
 void access_cost_read(const struct throughput *t, const struct reach_limit *limit,
                       enum access access, uint32_t transaction_bytes, struct access_cost *out);
 
-/* GB/s of accesses that take `ns` each. */
+/* Returns the GB/s of accesses that take `ns` each. */
 struct maybe_f64 access_cost_gbps(struct maybe_f64 ns, uint32_t transaction_bytes);
 
 /* Sets the share of the job's memory, 0..1, that is not in physically contiguous frames.
@@ -68,16 +68,18 @@ struct maybe_f64 access_cost_gbps(struct maybe_f64 ns, uint32_t transaction_byte
  * kinds of memory. */
 void access_cost_scatter(struct access_cost *p, const struct fingerprint *fp, double scattered);
 
-/* Nanoseconds of translation for an access of any SM anywhere in `bytes`, which are 0 within the
- * reach. Unknown, with the reason, if no measurement covers that many bytes. */
+/* Returns the nanoseconds of translation for an access of any SM anywhere in `bytes`; 0 if the
+ * reach covers all bytes. The result is unknown, with the reason, if no measurement covers this
+ * size. */
 struct maybe_f64 access_cost_translation_ns(const struct access_cost *p, uint64_t bytes);
 
-/* Nanoseconds of an access of any SM anywhere in `bytes`: the larger of translation and memory.
- * Unknown, with the reason, if either is unknown. */
+/* Returns the nanoseconds of an access of any SM anywhere in `bytes`: the larger of the times of
+ * translation and of memory. The result is unknown, with the reason, if either time is unknown. */
 struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t bytes);
 
-/* The slowdown of an access relative to one within the reach, if each group stays in its own window
- * and all windows together have `bytes`. It is 1 if it was not measured. */
+/* Returns the slowdown of an access, relative to an access within the reach, if each group stays in
+ * its own window. All windows together have `bytes`. The result is 1 if the slowdown was not
+ * measured. */
 double access_cost_by_group_slowdown(const struct access_cost *p, uint64_t bytes);
 
 #endif

@@ -1,17 +1,19 @@
-/* active_groups.c: groups by their SMs, weighted by their measured throughput if that differs. */
+/* active_groups.c: counts the SMs of each group, and weights the groups by their measured
+ * throughput if it differs. */
 #include "planner/active_groups.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Groups count as equally fast if their throughput per SM differs by less. */
+/* Groups count as equally fast if their throughput per SM differs by less than this share. */
 #define SPEED_TOLERANCE 0.05
 
 enum { WEIGHT_OF_AN_SM = 64 };
 
-/* If groups that all work at once do not read in proportion to their SMs, windows follow the
- * measured reads. Then all groups finish their windows at the same time. Within noise the number of
- * SMs is as good, and the same on every chip of a model. */
+/* Sets the weights to the measured reads, if groups that all work at once do not read in proportion
+ * to their SMs. With these weights all groups finish their windows at the same time. If the
+ * difference is within noise, the number of SMs stays the weight, because it is equal on every chip
+ * of a model. */
 static void score_groups(const struct fingerprint *fp, struct active_groups *active)
 {
     const struct sm_partition *p = &fp->topology.partition;
@@ -38,8 +40,8 @@ static void score_groups(const struct fingerprint *fp, struct active_groups *act
             (uint32_t)lround(per_sm[i] * active->sizes[i] / high * WEIGHT_OF_AN_SM) + 1;
 }
 
-/* One past the last SM id that may have a group. The table is longer than any chip, and unused ids
- * are skipped four at a time. */
+/* Returns an upper bound for the SM ids that have a group. The table is longer than any chip, so
+ * unused ids are skipped four at a time. */
 static uint32_t ids_end(const struct sm_partition *p)
 {
     uint32_t end = REACH_MAX_SMS;

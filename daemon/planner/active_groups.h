@@ -7,25 +7,27 @@
 #include "fingerprint/fingerprint.h"
 #include "planner/placement.h"
 
-/* Densely numbered. */
+/* The active groups, numbered from 0 without gaps. `sizes` and `weights` are indexed by this
+ * number. */
 struct active_groups {
     uint32_t count;
     uint32_t sizes[REACH_MAX_GROUPS];
-    uint16_t dense_of[REACH_MAX_GROUPS]; /* weight, by the fingerprint's group number */
-    bool in[REACH_MAX_GROUPS];           /* whether the group is active, by the same number */
-    uint32_t weights[REACH_MAX_GROUPS];  /* the weights that windows balance */
-    bool weighted;                       /* weights are throughput, not numbers of SMs */
-    bool chosen;                         /* the caller excluded some groups */
-    uint32_t sms;                        /* sum over all of them */
-    uint32_t slots;                      /* highest SM id + 1 */
+    uint16_t dense_of[REACH_MAX_GROUPS]; /* number of each group of the fingerprint */
+    bool in[REACH_MAX_GROUPS];           /* true for each group of the fingerprint that is active */
+    uint32_t
+        weights[REACH_MAX_GROUPS]; /* amount of work that each group gets relative to the others */
+    bool weighted;                 /* weights come from throughput, not from numbers of SMs */
+    bool chosen;                   /* the caller excluded some groups */
+    uint32_t sms;                  /* number of SMs of all active groups */
+    uint32_t slots;                /* highest SM id + 1 */
 };
 
-/* Reads the groups with SMs. If `groups` is not NULL, only those with `groups` true, by the
- * fingerprint's group number. */
+/* Reads the groups that have SMs. If `groups` is not NULL, it has a value for each group of the
+ * fingerprint, and only groups with the value true are active. */
 void active_groups_count(const struct fingerprint *fp, const bool *groups,
                          struct active_groups *out);
 
-/* Returns whether this group of the partition works. Returns false for FINGERPRINT_NO_GROUP. */
+/* Returns whether this group of the partition is active. Returns false for FINGERPRINT_NO_GROUP. */
 static inline bool active_groups_has(const struct active_groups *active,
                                      const struct sm_partition *p, uint16_t group)
 {
@@ -33,7 +35,8 @@ static inline bool active_groups_has(const struct active_groups *active,
            (!active->chosen || active->in[group]);
 }
 
-/* placement_plan for these groups alone; defined in placement.c. SMs of other groups get -1. */
+/* Works like placement_plan, but places only these groups. SMs of other groups get window -1. The
+ * function is defined in placement.c. */
 enum status placement_plan_for(const struct fingerprint *fp,
                                const struct placement_request *request, const bool *groups,
                                struct placement_answer *out, struct err *err);

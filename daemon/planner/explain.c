@@ -1,6 +1,6 @@
-/* explain.c: an access of the job takes longer than one within the reach. This file computes the
- * share of that time that translation causes. docs/planner.md has the formula and the thresholds
- * ("Explain"). */
+/* explain.c: computes how much of the lost time of a job translation causes. The lost time is the
+ * difference between an access of the job and an access within the reach. The formula and the
+ * thresholds are in docs/planner.md ("Explain"). */
 #include "planner/explain.h"
 
 #include "planner/access_cost.h"
@@ -14,15 +14,18 @@
 
 static const double MOSTLY = 0.85;
 static const double SLIGHTLY = 0.4;
-static const double NEAR_PLATEAU = 0.9; /* relative to the measured speed of a set of this length */
-static const double FROM_CACHE = 1.2; /* relative to memory: above it, a cache answers many reads */
-static const double ABOVE_EXPECTED = 1.1; /* observed over expected: faster than naive */
+static const double NEAR_PLATEAU = 0.9; /* speed from which a job is near the plateau, relative to
+                                           the measured speed of a set of this length */
+static const double FROM_CACHE =
+    1.2; /* speed relative to memory above which a cache answers many reads */
+static const double ABOVE_EXPECTED =
+    1.1; /* ratio of observed and expected speed above which a job is faster than naive */
 
 struct explaining {
     const struct fingerprint *fp;
     const struct explain_request *request;
     struct reach_limit limit;
-    struct maybe_f64 cached_gbps; /* speed of a set within the reach, partly kept by caches */
+    struct maybe_f64 cached_gbps; /* speed of a set within the reach that caches keep in part */
     struct explain_answer *out;
 };
 
@@ -34,8 +37,8 @@ static struct maybe_f64 naive_gbps(const struct explaining *e, struct access_cos
                             e->out->transaction_bytes);
 }
 
-/* The speed of a set that caches may keep. Unknown if such sets were not measured, or if they are
- * so long that caches do not matter. */
+/* Returns the speed of a set that caches may keep. The speed is unknown if the accesses are not
+ * reads, if the set is beyond the reach, or if such sets were not measured. */
 static struct maybe_f64 cached_gbps(const struct explaining *e)
 {
     const uint64_t bytes = e->request->bytes;
@@ -111,7 +114,7 @@ static void write_cannot_say(const struct explaining *e)
     snprintf(out->checks[0], sizeof(out->checks[0]), "%s", next_step_full(e->fp, missing->reason));
 }
 
-/* A job that is slower than contiguous memory allows may have scattered memory. */
+/* Adds the speed in scattered memory if the job is slower than contiguous memory allows. */
 static void write_scattered(const struct explaining *e, char *out, size_t room)
 {
     const struct maybe_f64 scattered = e->out->naive_scattered_gbps;
@@ -123,7 +126,8 @@ static void write_scattered(const struct explaining *e, char *out, size_t room)
                  scattered.v);
 }
 
-/* Writes the sentence for a set within the reach of a group of which caches keep a part. */
+/* Writes the sentence for a set that is within the reach of a group and that caches keep in
+ * part. */
 static void write_cached(const struct explaining *e, char *out, size_t room)
 {
     const bool from_cache = e->cached_gbps.v > FROM_CACHE * e->out->in_reach_gbps.v;

@@ -23,24 +23,26 @@ struct explain_answer {
     uint32_t transaction_bytes;
     enum basis basis;
     enum bottleneck bottleneck;
-    struct maybe_f64 in_reach_gbps; /* expected for such accesses within the reach */
-    struct maybe_f64 expected_gbps; /* expected for them over `bytes`, any SM anywhere */
-    /* The same expectation if all of the memory were physically contiguous, and if none of it
-     * were. */
+    struct maybe_f64 in_reach_gbps; /* expected speed of such accesses within the reach */
+    struct maybe_f64
+        expected_gbps; /* expected speed of such accesses of any SM anywhere in `bytes` */
+    /* Expected speed of such accesses if all of the memory were physically contiguous, and if all
+     * of it were physically scattered. */
     struct maybe_f64 naive_contiguous_gbps;
     struct maybe_f64 naive_scattered_gbps;
-    struct maybe_f64 loss_gbps; /* in_reach less observed; 0 if the job observes more */
-    /* The share of the extra time of an access, relative to one within the reach, that translation
-     * causes, 0..1: (1/expected - 1/in_reach) / (1/observed - 1/in_reach). Unknown without a
-     * loss. */
+    struct maybe_f64
+        loss_gbps; /* in_reach_gbps less the observed speed; 0 if the observed speed is higher */
+    /* The share of the lost time that translation causes, 0..1: (1/expected - 1/in_reach) /
+     * (1/observed - 1/in_reach). The share is unknown if no time is lost. */
     struct maybe_f64 translation_share;
     char reason[460]; /* the comparison in one sentence */
-    /* Steps that would prove it, or other things to check: one sentence each; "" after the last. */
+    /* Steps that would prove the result, or other things to check. Each is one sentence, and ""
+     * follows the last one. */
     char checks[EXPLAIN_CHECKS][EXPLAIN_CHECK_BYTES];
 };
 
-/* Errors are the same as for strategy_plan. A fingerprint without a rate for such accesses is not
- * an error; the result is BOTTLENECK_CANNOT_SAY. */
+/* Explains the speed of a job. Returns the errors of strategy_plan. If the fingerprint has no rate
+ * for such accesses, the result is BOTTLENECK_CANNOT_SAY and not an error. */
 enum status explain_loss(const struct fingerprint *fp, const struct explain_request *request,
                          struct explain_answer *out, struct err *err);
 

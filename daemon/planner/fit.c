@@ -1,8 +1,8 @@
 /* fit.c: see fit.h.
  *
- * The place of a set is judged by speed, because speed is what matters to a job. A set is in a
- * cache if its random reads are at least 95 % as fast as those of smaller sets that surely are in
- * it.
+ * The place of a set is judged by speed, because speed is what matters to a job. Smaller sets that
+ * are certain to be in a cache give its speed. A set is in the cache if its random reads have at
+ * least 95 % of this speed.
  */
 #include "planner/fit.h"
 
@@ -21,8 +21,8 @@
 enum { L2_SURELY_DIVISOR = 4 }; /* a quarter of the L2 stays in the L2 for every SM */
 
 static const double KEPT = 0.95;
-/* If L1 keeps at most this part of the bytes that an SM reads, its size changes the speed by less
- * than the error of the predictions. */
+/* If the L1 keeps at most this part of what an SM reads, its size changes the speed by less than
+ * the error of predictions. */
 static const double L1_PART = 1.0 / 64;
 
 NAME_FUNCTION(fit_level_name, enum fit_level, [FIT_UNKNOWN] = "unknown", [FIT_L1] = "l1",
@@ -34,7 +34,7 @@ struct fitting {
     const struct fit_request *request;
     struct maybe_u64 set_l1_bytes; /* L1 of an SM while the working sets were measured */
     struct reach_limit limit;
-    bool reach_known; /* the limit is known, or is known not to exist */
+    bool reach_known; /* the reach is known, or is known to be no limit */
     enum set_spread spread;
     struct fit_answer *out;
 };
@@ -46,7 +46,8 @@ static struct maybe_f64 set_gbps(const struct fitting *f, enum set_spread spread
     return access_cost_gbps(set_cost_ns(f->fp, spread, each, bytes), each);
 }
 
-/* The longest measured set of this spread with at least 95 % of `gbps`. */
+/* Returns the length of the longest measured set of this spread that is read with at least 95 % of
+ * `gbps`. */
 static struct maybe_u64 longest_at(const struct fitting *f, enum set_spread spread,
                                    struct maybe_f64 gbps)
 {
@@ -73,8 +74,9 @@ static uint64_t part_of_sm(const struct fitting *f, uint64_t bytes)
 
 /* ---- the L1 ---- */
 
-/* The L1 of an SM beside `shared_bytes` of shared memory. It is taken from the smallest sufficient
- * measured division, which is written to `*out_carveout`. */
+/* Returns the size of the L1 of an SM beside `shared_bytes` of shared memory. It is the size at the
+ * measured division with the least sufficient shared memory, which is written to
+ * `*out_carveout`. */
 static struct maybe_u64 l1_beside(const struct fingerprint *fp, uint64_t shared_bytes,
                                   struct maybe_u64 *out_carveout)
 {
@@ -93,7 +95,8 @@ static struct maybe_u64 l1_beside(const struct fingerprint *fp, uint64_t shared_
                : UNKNOWN_U64(reason);
 }
 
-/* Sets the sizes of the L1. `shared_bytes` is the shared memory of all blocks of an SM. */
+/* Sets the sizes of the L1 for the job and for the working sets. `shared_bytes` is the shared
+ * memory of all blocks of an SM. */
 static void find_l1(struct fitting *f, struct maybe_u64 shared_bytes)
 {
     const struct maybe_u64 set_shared = working_set_shared_bytes(f->fp);
@@ -190,7 +193,8 @@ static enum fit_level level_of(const struct fitting *f)
 
 /* ---- the speeds ---- */
 
-/* Returns whether the set was measured with about the L1 of this job, or the L1 does not matter. */
+/* Returns whether the set was measured with an L1 of the size that this job has, or the size does
+ * not matter. */
 static bool is_as_measured(const struct fitting *f)
 {
     const struct maybe_u64 own = f->out->l1.size_bytes;
@@ -274,8 +278,8 @@ static void write_reason(struct fitting *f)
              out->fingerprint_id);
 }
 
-/* The fewest SMs of a cluster whose shared memory, `block_bytes` each, holds `bytes`. Only cluster
- * sizes that this GPU was seen to run count. */
+/* Returns the size in SMs of the smallest cluster whose shared memory holds `bytes`, if each SM has
+ * `block_bytes`. Only sizes count of which this GPU ran a cluster. */
 static struct maybe_u32 cluster_sms(const struct fingerprint_clusters *c, uint64_t bytes,
                                     struct maybe_u64 block_bytes)
 {
@@ -326,7 +330,7 @@ enum status fit_plan(const struct fingerprint *fp, const struct fit_request *req
     if (s != STATUS_OK)
         return s;
     f.spread = request->reuse == FIT_OWN ? SET_OWN : SET_SAME;
-    /* Too many bytes and an unknown reach are results here, not errors. */
+    /* Too many bytes or an unknown reach are results here and not errors. */
     f.reach_known =
         reach_limit_read(fp, request->bytes, out->fingerprint_id, &f.limit, &no_limit) == STATUS_OK;
     shared.v *= blocks;

@@ -1,6 +1,6 @@
 /* format_size.c: formats sizes and rates. A reach of 64 GiB less one entry of 32 MiB is 63.97 GiB.
- * Rounded to one digit it would read 64 GiB, and "64 GiB are more than 64 GiB" contradicts
- * itself. */
+ * This size has two decimals, because rounding to one decimal gives the contradiction "64 GiB are
+ * more than 64 GiB". */
 #include "planner/format_size.h"
 
 #include "base/format_number.h"
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The size of `rest` in hundredths of 2^shift, 0 to 100, rounded to the nearest and to even in the
- * middle. */
+/* Returns the size of `rest` in hundredths of 2^shift, 0 to 100, rounded to the nearest number;
+ * ties go to the even number. */
 static unsigned hundredths_of(uint64_t rest, unsigned shift)
 {
     const uint64_t unit = (uint64_t)1 << shift;
@@ -20,8 +20,8 @@ static unsigned hundredths_of(uint64_t rest, unsigned shift)
     return down + (left > unit || (left == unit && down % 2 == 1) ? 1 : 0);
 }
 
-/* Only integers are used: an answer has several sizes in it, and printf takes a microsecond for
- * each size. */
+/* Uses integers only: an answer contains several sizes, and printf takes a microsecond for each of
+ * them. */
 char *format_size(uint64_t bytes, char *out)
 {
     static const char *const names[] = {" B", " KiB", " MiB", " GiB", " TiB"};

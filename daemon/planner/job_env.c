@@ -1,5 +1,5 @@
 /* job_env.c: see job_env.h. Any program can write into an environment, so the text is not trusted.
- * The reader of fingerprints reads it, and checks every field and the whole. */
+ * The reader of fingerprints reads it and checks every field and the whole fingerprint. */
 #include "planner/job_env.h"
 
 #include "base/hash.h"
@@ -19,7 +19,8 @@
 enum { FIRST_BYTES = 16 << 10 }; /* enough for most texts */
 enum { CHECK_BYTES = sizeof ",\"check\":\"0123456789abcdef\"}" };
 
-/* Writes the end of a text whose other bytes are given. `out` needs CHECK_BYTES and is returned. */
+/* Writes the member `check` and the closing brace for a text that has `bytes` before them. Returns
+ * `out`, which needs CHECK_BYTES. */
 static const char *format_check(const char *text, size_t bytes, char *out)
 {
     (void)snprintf(out, CHECK_BYTES, ",\"check\":\"%016" PRIx64 "\"}",
@@ -75,8 +76,8 @@ static void print_windows(FILE *out, const struct placement_answer *answer)
     fprintf(out, "\n");
 }
 
-/* Writes the variables for scripts. There are none for a GPU with unknown memory (an imported
- * one). */
+/* Writes the variables for scripts. A GPU with unknown memory (an imported one) has no such
+ * variables. */
 static enum status print_plan(FILE *out, const struct fingerprint *fp, const char *id,
                               struct err *err)
 {

@@ -1,8 +1,8 @@
-/* layout.c: bounds by rows, and the allocations that keep the entries of a TLB.
+/* layout.c: computes bounds at rows, and the bytes that stay in a TLB.
  *
  * The margin follows from two bounds. L bytes at any base touch at most ceil(L / entry) + 1
  * entries. The sum of n rounded lengths exceeds their rounded sum by at most n - 1 entries. So n
- * parts of S bytes together touch at most ceil(S / entry) + 2n - 1 entries. A part is longer than
+ * parts with S bytes in total touch at most ceil(S / entry) + 2n - 1 entries. A part is longer than
  * its share by less than a row, and the last part by less than two rows.
  */
 #include "planner/layout.h"
@@ -84,8 +84,9 @@ struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t
     return sum;
 }
 
-/* For `scale` of each allocation: the bytes that are in the TLB after `time` items have touched
- * them at random, and the share of accesses that miss. */
+/* Returns the bytes that are in the TLB after `time` items have touched the allocations at random.
+ * Each allocation counts with its size times `scale`. The share of accesses that miss is written to
+ * `*out_missed`. */
 static double resident(const struct layout *l, double scale, double time, double *out_missed)
 {
     double bytes = 0;

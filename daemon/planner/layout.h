@@ -1,11 +1,11 @@
-/* layout.h: allocations that one job touches together, cut into matched parts: part k of each
- * allocation is at the same fraction of it. Examples are the offsets and the edges of a graph, the
- * metadata and the values of a hash table, and a set of embedding tables. The functions are pure,
- * allocate nothing, and may be called on any thread.
+/* layout.h: allocations that one job touches together, cut into matched parts. Part k is at the
+ * same fraction of each allocation. Examples are the offsets and the edges of a graph, the metadata
+ * and the values of a hash table, and a set of embedding tables. The functions are pure, allocate
+ * nothing, and may be called on any thread.
  *
  * A position is a byte of all touched allocations together, 0 .. layout_touched_bytes. The fraction
- * is the position divided by that number. An allocation that is not touched is cut too, but takes
- * no part of a reach.
+ * is the position divided by layout_touched_bytes. An allocation that is not touched is cut too,
+ * but uses no part of a reach.
  */
 #ifndef REACH_PLANNER_LAYOUT_H
 #define REACH_PLANNER_LAYOUT_H
@@ -16,8 +16,8 @@ enum { LAYOUT_MAX = 16 };
 
 struct layout_allocation {
     uint64_t bytes;     /* at least 1 */
-    uint64_t row_bytes; /* bounds are multiples of this, except the end; at least 1 */
-    double touches;     /* accesses to it per item; 0 means none */
+    uint64_t row_bytes; /* bounds are multiples of this number, except the end; at least 1 */
+    double touches;     /* accesses to the allocation per item; 0 means none */
 };
 
 struct layout {
@@ -25,19 +25,19 @@ struct layout {
     struct layout_allocation of[LAYOUT_MAX];
 };
 
-/* A layout of one allocation that is cut at any byte. */
+/* Returns the layout of one allocation that is cut at any byte. */
 struct layout layout_single(uint64_t bytes);
 
 uint64_t layout_bytes(const struct layout *l); /* of all */
 uint64_t layout_touched_bytes(const struct layout *l);
 
-/* The margin that a reach less one entry loses so that the parts of a window fit it, together and
- * each at any alignment: two entries for each further allocation, and two rows of each. It is 0 for
- * one allocation that is cut at any byte. */
+/* Returns the margin to subtract from a reach less one entry so that the parts of a window fit the
+ * rest at any alignment. The margin is two entries for each further allocation, and two rows of
+ * each allocation. It is 0 for one allocation that is cut at any byte. */
 uint64_t layout_alignment_bytes(const struct layout *l, uint64_t entry_bytes);
 
-/* The bound of allocation `i` at this position: the same fraction of its rows, rounded down.
- * Allocations with the same number of rows are cut at the same row. */
+/* Returns the bound of allocation `i` at this position: the fraction of the position, as whole
+ * rows, rounded down. Allocations with the same number of rows are cut at the same row. */
 uint64_t layout_bound(const struct layout *l, uint32_t i, uint64_t position);
 
 struct layout_range {
@@ -45,16 +45,17 @@ struct layout_range {
     uint64_t length_bytes;
 };
 
-/* The part of allocation `i` between two positions. It may be empty if the allocation has few
- * rows. */
+/* Returns the part of allocation `i` between two positions. The part may be empty if the allocation
+ * has few rows. */
 struct layout_range layout_part(const struct layout *l, uint32_t i, uint64_t from, uint64_t to);
-/* Sums over all allocations: the bytes before the part, and the bytes of the part. */
+/* Returns the sums over all allocations: the bytes before the parts, and the bytes of the parts. */
 struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t to);
 
-/* The evenly touched bytes of which a TLB of `reach_bytes` misses the same share of accesses as of
- * the first `bytes` of this layout; at most `bytes`. Allocations that are touched more per byte
- * stay in the TLB longer. An access hits if fewer other pages were touched since the last one than
- * there are entries (Che, Tung, Wang: Hierarchical Web Caching Systems, 2002, section IV). */
+/* Returns the number of evenly touched bytes that miss as often as the first `bytes` of this layout
+ * in a TLB of `reach_bytes`. The number is at most `bytes`. Allocations with more touches per byte
+ * stay in the TLB longer. An access to a page hits if fewer other pages than entries were touched
+ * since its last access. See Che, Tung, Wang: Hierarchical Web Caching Systems, 2002, section
+ * IV. */
 uint64_t layout_effective_bytes(const struct layout *l, uint64_t reach_bytes, uint64_t bytes);
 
 #endif

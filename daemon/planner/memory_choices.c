@@ -1,6 +1,6 @@
 /* memory_choices.c: lists the choices of each kind of memory, predicts their speeds, and ranks
- * them. The probed regions are a curve like the curve of device memory, and access_cost.c
- * interpolates it. */
+ * them. The probed regions of a kind form a curve, which access_cost.c interpolates like the curve
+ * of device memory. */
 #include "planner/memory_choices.h"
 
 #include "types/name_of.h"
@@ -12,14 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The size of an access at which writes and atomics of other memory are measured, within the
- * reach. */
+/* RATE_BYTES is the size of the writes and atomics that were measured in other kinds of memory. */
 enum { RATE_BYTES = 32, LEAD_BYTES = 96, REACH_TEXT_BYTES = 160 };
 
-/* A choice without a number ranks by this part of its throughput over less memory. */
+/* A choice with unknown speed ranks by its measured speed over less memory times this factor. */
 static const double UNMEASURED_SHARE = 0.5;
 
-/* The part of the plateau that counts as reached, as in memory_facts.h. */
+/* Memory counts as reached if it is read at this share of the plateau (memory_facts.h). */
 static const double REACHED = 0.9;
 
 NAME_FUNCTION(
@@ -27,7 +26,8 @@ NAME_FUNCTION(
     [CHOICE_MEASURED] = "measured", [CHOICE_BETWEEN] = "between", [CHOICE_SCALED] = "scaled",
     [CHOICE_AT_LEAST] = "at-least", [CHOICE_SIMULATED] = "simulated")
 
-/* The way to allocate each kind, and the order of equally fast kinds: the usual choices first. */
+/* How to allocate each kind, and its place in the order of equally fast kinds; usual kinds come
+ * first. */
 static const struct {
     const char *allocate;
     uint32_t effort;
@@ -43,26 +43,26 @@ static const struct {
     [MEMORY_PEER] = {"cuMemCreate at the other device, accessed by this one", 7},
 };
 
-/* One call. */
+/* The state of one call. */
 struct advising {
     const struct fingerprint *fp;
     const struct memory_request *request;
     struct memory_answer *out;
-    struct maybe_f64 device_gbps;   /* naive accesses in device memory */
-    struct maybe_f64 in_reach_gbps; /* accesses within the reach of device memory */
+    struct maybe_f64 device_gbps;   /* speed of naive accesses in device memory */
+    struct maybe_f64 in_reach_gbps; /* speed of accesses within the reach of device memory */
 };
 
 /* ---- what there is ---- */
 
-/* The size of device memory, which an imported fingerprint does not contain. */
+/* Returns the size of device memory, which an imported fingerprint does not contain. */
 static struct maybe_u64 device_bytes(const struct fingerprint *fp)
 {
     return fp->gpu.memory_bytes > 0 ? KNOWN_U64(fp->gpu.memory_bytes)
                                     : UNKNOWN_U64(REASON_NOT_REPORTED);
 }
 
-/* The most that one allocation of this kind can have. Managed memory that does not fit the host
- * stays at the device. */
+/* Returns the largest size of one allocation of this kind. Managed memory that does not fit the
+ * host stays at the device. */
 static struct maybe_u64 capacity_of(const struct fingerprint *fp, const struct memory_facts *m)
 {
     struct maybe_u64 capacity = memory_kind_is_host(m->kind) ? fp->conditions.host_memory_bytes
@@ -81,7 +81,8 @@ static struct maybe_u64 larger_of(struct maybe_u64 a, struct maybe_u64 b)
     return a.v > b.v ? a : b;
 }
 
-/* The most bytes of any kind of memory at this location; `any` includes the peers. */
+/* Returns the bytes of the largest kind of memory at this location; LOCATION_ANY includes the
+ * peers. */
 static struct maybe_u64 location_bytes(const struct fingerprint *fp, enum memory_location location)
 {
     struct maybe_u64 most = fp->conditions.host_memory_bytes;
@@ -142,8 +143,8 @@ leave_out(struct advising *a, enum memory_kind kind, const char *peer_uuid, cons
     va_end(args);
 }
 
-/* The most host memory that a measurement actually had. A range of HOST_VIRTUAL may be one handle
- * that is mapped repeatedly, so it does not count. */
+/* Returns the largest amount of host memory that a measurement had. Memory of kind HOST_VIRTUAL
+ * does not count, because its range may be one handle that is mapped repeatedly. */
 static uint64_t host_bytes_seen(const struct fingerprint *fp)
 {
     uint64_t seen = 0;
@@ -157,8 +158,8 @@ static uint64_t host_bytes_seen(const struct fingerprint *fp)
     return seen;
 }
 
-/* How uncertain it is that the bytes fit; 0 if they fit. A peer may well have less memory than the
- * host. */
+/* Returns the degree of doubt that the bytes fit: 0 if they fit, else 1, or 2 for a peer. A peer
+ * often has less memory than the host. */
 static uint32_t doubt_of(const struct advising *a, enum memory_kind kind, struct maybe_u64 capacity)
 {
     if (IS_KNOWN(capacity) ||
@@ -255,8 +256,8 @@ static struct maybe_f64 gbps_at(const struct access_cost *cost, uint64_t bytes)
     return access_cost_gbps(access_cost_naive_ns(cost, bytes), cost->transaction_bytes);
 }
 
-/* Adds the choice without a plan: measurements of any SM anywhere are valid for any reach of a TLB.
- * `why_not` is the reason why there is no plan. */
+/* Adds only the choice of any SM anywhere, which needs no plan, because its measurements are valid
+ * for any reach of a TLB. `why_not` is the reason why there is no plan. */
 static void add_device_alone(struct advising *a, const char *why_not)
 {
     const struct throughput *const t = &a->fp->throughput;
@@ -285,7 +286,7 @@ static void add_device_alone(struct advising *a, const char *why_not)
         format_rate(w->gbps, rate), reason_slug(a->fp->windows.reach_bytes.reason));
 }
 
-/* Adds the options of the plan that need no input, in its order. */
+/* Adds the options of the plan that need no input, in the order of the plan. */
 static void add_device(struct advising *a)
 {
     const struct job_request job = {.bytes = a->request->bytes,
@@ -319,7 +320,7 @@ static void add_region(struct throughput *t, uint64_t bytes, struct maybe_f64 gb
             (struct curve_point){.region_bytes = bytes, .naive_gbps = gbps};
 }
 
-/* Adds the end of windows_reach_bytes, which has no point of its own. */
+/* Adds a region at windows_reach_bytes, for which the curve has no point. */
 static void add_windows_edge(const struct memory_facts *m, const struct curve_point *next,
                              struct throughput *t)
 {
@@ -330,7 +331,7 @@ static void add_windows_edge(const struct memory_facts *m, const struct curve_po
         add_region(t, edge, last->naive_gbps);
 }
 
-/* The measurements for this choice, in the form that access_cost_read takes. */
+/* Writes the measurements for this choice to `*out` in the form that access_cost_read takes. */
 static void read_curve(const struct memory_facts *m, enum strategy s, struct throughput *out)
 {
     memset(out, 0, sizeof(*out));
@@ -338,7 +339,7 @@ static void read_curve(const struct memory_facts *m, enum strategy s, struct thr
     for (uint32_t i = 0; !IS_KNOWN(m->plateau_gbps) && i < m->curve_count; i++)
         if (IS_KNOWN(m->curve[i].naive_gbps) && m->curve[i].naive_gbps.v > out->plateau_gbps.v)
             out->plateau_gbps = m->curve[i].naive_gbps;
-    if (s == STRATEGY_WINDOWS) /* the size that needs no windows */
+    if (s == STRATEGY_WINDOWS) /* the region that needs no windows */
         add_region(out, IS_KNOWN(m->reach_bytes) ? m->reach_bytes.v : 1, out->plateau_gbps);
     for (uint32_t i = 0; i < m->curve_count; i++) {
         if (s == STRATEGY_WINDOWS)
@@ -352,8 +353,8 @@ static void read_curve(const struct memory_facts *m, enum strategy s, struct thr
         .access = ACCESS_WRITE, .transaction_bytes = RATE_BYTES, .plateau_gbps = m->write_gbps};
 }
 
-/* Returns whether the size is below the first region tried with windows, and that region is slow.
- * The size from which on windows are slow is then unknown. */
+/* Returns whether the size is below the first region that was read with windows, and that region is
+ * slow. In this case the size at which windows become slow is unknown. */
 static bool is_below_curve(const struct memory_facts *m, const struct throughput *t,
                            enum strategy s, uint64_t bytes)
 {
@@ -413,7 +414,8 @@ static double least(double a, struct maybe_f64 b)
     return IS_KNOWN(b) && b.v < a ? b.v : a;
 }
 
-/* The memory is device memory. It seems faster over a small region only because of the L2 cache. */
+/* Limits the speed of managed memory at the device to the speed of device memory. Small regions are
+ * faster in measurements only because of the L2 cache. */
 static void cap_at_device(const struct advising *a, struct memory_choice *w)
 {
     w->gbps.v = least(w->gbps.v, a->device_gbps);
@@ -421,7 +423,8 @@ static void cap_at_device(const struct advising *a, struct memory_choice *w)
     w->rank_gbps = least(w->rank_gbps, a->device_gbps);
 }
 
-/* Writes how far any SM reads at full speed, if that is known, as the end of a sentence. */
+/* Writes the end of a sentence: the bytes that any SM reads at full speed, if this number is
+ * known. */
 static void reach_text(const struct memory_facts *m, char *out)
 {
     const bool has_reach = IS_KNOWN(m->reach_bytes);
@@ -462,7 +465,7 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
                  rests[w->basis], reach);
 }
 
-/* Adds the choice of any SM anywhere, or of windows by group in `windows` windows. */
+/* Adds the choice of any SM anywhere, or of groups in `windows` windows. */
 static void add_kind_choice(struct advising *a, const struct memory_facts *m, enum strategy s,
                             uint32_t windows)
 {
@@ -486,8 +489,8 @@ static void add_kind_choice(struct advising *a, const struct memory_facts *m, en
     write_why(a, m, lead, w);
 }
 
-/* The number of windows by group that were measured. It is 0 if there were none, or if all SMs
- * reach all of the memory. */
+/* Returns the number of windows with which groups were measured. It is 0 if there was no such
+ * measurement, or if all SMs reach all of the memory. */
 static uint32_t windows_that_help(const struct memory_facts *m, uint64_t bytes)
 {
     uint32_t windows = 0;
@@ -553,8 +556,8 @@ static uint32_t least_doubt(const struct memory_answer *out, uint32_t from)
     return least;
 }
 
-/* The best choice from `from` on, among those that most certainly fit. Only the first choice in
- * device memory counts, because its plan has ranked the others. */
+/* Returns the index of the best choice from `from` on with the least doubt. Only the first choice
+ * in device memory counts, because the plan has ranked the others. */
 static uint32_t next_best(const struct memory_answer *out, uint32_t from)
 {
     const uint32_t doubt = least_doubt(out, from);
@@ -591,7 +594,7 @@ static void rank(struct memory_answer *out)
     }
 }
 
-/* A note if the first choice depends on memory of unknown size. */
+/* Returns a note if the first choice depends on memory of unknown size, else "". */
 static const char *size_note(const struct advising *a)
 {
     const struct memory_choice *const first = &a->out->choices[0];
@@ -621,11 +624,11 @@ static void write_reason(const struct advising *a)
              format_rate(first->gbps, rate), then, a->out->fingerprint_id, size_note(a));
 }
 
-/* The next step if no kind at this location is left: the probed memory is too small, or none was
- * probed. */
+/* Returns the next step if there is no choice: the probed memory is too small, or no memory at this
+ * location was probed. */
 static const char *nothing_left_step(const struct advising *a)
 {
-    enum reason why = REASON_NOT_SUPPORTED; /* every kind that exists has an element */
+    enum reason why = REASON_NOT_SUPPORTED; /* every supported kind has an element */
 
     for (uint32_t i = 0; i < a->fp->memory_count; i++) {
         const struct memory_facts *const m = &a->fp->memory[i];
@@ -638,7 +641,8 @@ static const char *nothing_left_step(const struct advising *a)
     return next_step_full(a->fp, why);
 }
 
-/* The depth at which the kinds were measured. A later measurement of less depth keeps them. */
+/* Returns the depth at which the kinds were measured. It may exceed the depth of the newest
+ * measurement, which keeps their numbers. */
 static enum depth depth_of_kinds(const struct fingerprint *fp)
 {
     for (uint32_t i = 0; i < fp->memory_count; i++)
@@ -647,9 +651,9 @@ static enum depth depth_of_kinds(const struct fingerprint *fp)
     return fp->depth;
 }
 
-/* Writes the next step for the first choice without a number. A choice behind one with a number
- * counts only if a deeper measurement helps. Depth full reads all of device memory; depth memory
- * reads more of the other kinds. */
+/* Writes the next step for the first choice without a number. If the first choice has a number, a
+ * later choice counts only if a deeper measurement can find its number. Depth full reads all of
+ * device memory, and depth memory reads more of the other kinds. */
 static void write_next_step(const struct advising *a)
 {
     struct memory_answer *const out = a->out;
@@ -691,7 +695,7 @@ enum status memory_choices_rank(const struct fingerprint *fp, const struct memor
     if (s != STATUS_OK)
         return s;
     if (is_at_location(MEMORY_DEVICE, request->location))
-        add_device(&a); /* its speed also limits managed memory at the device */
+        add_device(&a); /* the speed of device memory also limits managed memory at the device */
     if (!is_requested(request, MEMORY_DEVICE))
         out->choice_count = out->left_out_count = 0;
     for (uint32_t i = 0; i < fp->memory_count; i++)

@@ -1,10 +1,10 @@
-/* memory_choices.h: every way to allocate memory and to access it at random, ranked. A choice is a
- * kind of memory and a strategy: any SM anywhere (naive), passes over scopes, or windows by group.
- * The functions are pure, allocate nothing, and may be called on any thread.
+/* memory_choices.h: lists and ranks the ways to allocate memory and to access it at random. A
+ * choice is a kind of memory and a strategy: any SM anywhere (naive), passes over scopes, or groups
+ * in windows. The functions are pure, allocate nothing, and may be called on any thread.
  *
- * Choices in device memory are those of strategy_plan, in its order. Those in other kinds are
- * interpolated from the regions that were probed (docs/planner.md, "Memory"); larger regions have
- * no number.
+ * The choices in device memory are the options of strategy_plan, in its order. Speeds of other
+ * kinds are interpolated from the regions that were probed (docs/planner.md, "Memory"). The speed
+ * of a larger region is unknown.
  */
 #ifndef REACH_PLANNER_MEMORY_CHOICES_H
 #define REACH_PLANNER_MEMORY_CHOICES_H
@@ -13,11 +13,14 @@
 
 /* The basis of `gbps`. */
 enum choice_basis {
-    CHOICE_NOT_MEASURED = 0, /* no number: beyond the probed range, or not measured at all */
-    CHOICE_MEASURED,         /* measured accesses of this size, or within the reach of the device */
-    CHOICE_BETWEEN,          /* smaller and larger regions were probed, or accesses measured */
-    CHOICE_SCALED,   /* computed from other accesses: BASIS_SCALED, or reads beyond the reach */
-    CHOICE_AT_LEAST, /* no number: all probed memory is reached, and this is more */
+    CHOICE_NOT_MEASURED =
+        0,           /* the speed is unknown: it was not measured, or not over this many bytes */
+    CHOICE_MEASURED, /* such accesses were measured over this many bytes or within the reach */
+    CHOICE_BETWEEN,  /* the speed is interpolated between regions or between sizes of accesses */
+    CHOICE_SCALED,   /* the speed is computed from other accesses: from accesses of another size, or
+                        from reads beyond the reach */
+    CHOICE_AT_LEAST, /* the speed is unknown: the request exceeds the probed memory, and all probed
+                        memory is reached */
     CHOICE_SIMULATED /* like CHOICE_MEASURED, for a simulated GPU */
 };
 const char *choice_basis_name(enum choice_basis b); /* "not-measured", "measured", "between", .. */
@@ -26,25 +29,28 @@ enum { MEMORY_WHY_BYTES = STRATEGY_WHY_BYTES + 128 };
 
 struct memory_choice {
     enum memory_kind kind;
-    const char *peer_uuid;           /* MEMORY_PEER: borrowed from the fingerprint; otherwise "" */
-    const char *allocate;            /* the way to allocate it, in a few words; static */
-    struct maybe_u64 capacity_bytes; /* the most that one allocation of this kind can have */
+    const char *peer_uuid; /* UUID of the peer for MEMORY_PEER, borrowed from the fingerprint;
+                              otherwise "" */
+    const char *allocate;  /* how to allocate this memory, in a few words; static */
+    struct maybe_u64 capacity_bytes; /* largest size of one allocation of this kind */
     enum strategy strategy;          /* naive, scopes (device memory only) or windows */
-    struct maybe_f64 gbps;           /* predicted transaction bytes of useful accesses */
+    struct maybe_f64 gbps; /* predicted transaction bytes of useful accesses, per second */
     enum choice_basis basis;
-    struct maybe_u64 probed_bytes; /* largest region probed in this way */
-    struct maybe_f64 probed_gbps;  /* speed of such accesses there */
-    struct maybe_u32 sms;          /* enough SMs to fill the link, at least one of each window */
-    uint64_t passes;               /* passes over all accesses; 1 except for scopes */
-    uint64_t scope_bytes;          /* bytes of each pass; 0 means no scopes */
-    uint32_t windows;              /* 0 means none */
-    uint64_t window_bytes;         /* longest window; for other kinds than the device's, the mean */
-    double rank_gbps;              /* the number that ranks the choice */
-    uint32_t doubt;                /* how uncertain it is that the bytes fit; 0 if they fit */
-    char why[MEMORY_WHY_BYTES];    /* explanation in one sentence */
+    struct maybe_u64 probed_bytes; /* largest region that was probed with this strategy */
+    struct maybe_f64 probed_gbps;  /* speed of such accesses over the largest region */
+    struct maybe_u32
+        sms;         /* number of SMs that fills the link, with at least one SM of each window */
+    uint64_t passes; /* passes over all accesses; 1 except for scopes */
+    uint64_t scope_bytes;  /* bytes of each pass; 0 means no scopes */
+    uint32_t windows;      /* number of windows; 0 means no windows */
+    uint64_t window_bytes; /* length of the longest window in device memory; mean length in other
+                              kinds */
+    double rank_gbps;      /* the speed that ranks the choice */
+    uint32_t doubt;        /* degree of doubt that the bytes fit; 0 if they fit */
+    char why[MEMORY_WHY_BYTES]; /* explanation in one sentence */
 };
 
-/* A kind of memory that this location includes and that is not among the choices. */
+/* A requested kind of memory that is not among the choices. */
 struct memory_left_out {
     enum memory_kind kind;
     const char *peer_uuid; /* same as in memory_choice */
@@ -60,12 +66,12 @@ struct memory_answer {
     char fingerprint_id[FINGERPRINT_ID_BYTES];
     uint32_t element_bytes; /* request with defaults filled in */
     uint32_t transaction_bytes;
-    /* The choices, best first; there is at least one. No choice has a known capacity below the
-     * bytes. Those that may be too small come last, peers behind all others. The order is by gbps
-     * or, if it is unknown, by half of probed_gbps, so a measured choice comes first unless another
-     * promises twice its speed. Choices within STRATEGY_WORTH of one another are ordered further:
-     * measured before unmeasured, naive before windows before scopes, common kinds before
-     * others. */
+    /* The choices, best first. There is at least one, and no choice has a known capacity below the
+     * bytes. Choices that may be too small come last, and among them peers come last. The order is
+     * by `gbps`, or by half of `probed_gbps` if `gbps` is unknown. So a measured choice comes first
+     * unless an unmeasured one promises twice its speed. Choices within STRATEGY_WORTH of one
+     * another have this order: measured before unmeasured, naive before windows before scopes,
+     * common kinds before others. */
     uint32_t choice_count;
     struct memory_choice choices[MEMORY_MAX_CHOICES];
     uint32_t left_out_count;
@@ -74,9 +80,9 @@ struct memory_answer {
                 160]; /* reason for the first choice, and steps for choices without a number */
 };
 
-/* Errors: STATUS_INVALID_ARGUMENT if a number is out of range, with the parameter in the message;
- * STATUS_TOO_MANY_BYTES if the location has less memory, as far as known; STATUS_NOT_APPLICABLE if
- * the fingerprint has no choice. After an error `*out` is not valid. */
+/* Ranks the choices. Returns STATUS_INVALID_ARGUMENT, with the parameter in the message, if a
+ * number is out of range. Returns STATUS_TOO_MANY_BYTES if the location is known to have less
+ * memory, and STATUS_NOT_APPLICABLE if there is no choice. After an error `*out` is not valid. */
 enum status memory_choices_rank(const struct fingerprint *fp, const struct memory_request *request,
                                 struct memory_answer *out, struct err *err);
 

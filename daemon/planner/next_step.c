@@ -1,4 +1,5 @@
-/* next_step.c: selects the step by the depth that was measured, then by the reason. */
+/* next_step.c: selects the next step by the depth that was measured, then by the reason why a
+ * number is absent. */
 #include "planner/next_step.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* params.c: the rows, and the checks on numbers. */
+/* params.c: the table of parameters, and the checks on numbers. */
 #include "planner/params.h"
 
 #include "planner/fit.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* The words of the enums. */
+/* Defines a function that returns the word of an enumerator, or NULL after the last one. */
 #define WORDS(prefix, type, count)                                                                 \
     static const char *prefix##_word(uint32_t i)                                                   \
     {                                                                                              \
@@ -178,8 +178,8 @@ static const struct param rows[] = {
 enum { ROW_COUNT = sizeof(rows) / sizeof(*rows) };
 _Static_assert((int)ROW_COUNT <= (int)PARAM_MOST_ROWS, "reachctl has room for each");
 
-/* In the requests of a plan and of a scope, `bytes` is the size of the first allocation until the
- * decoder has read all of them. */
+/* In requests of a plan or a scope, `bytes` is the size of the first allocation until the decoder
+ * has read all allocations. */
 static const struct param_layout layouts[PLANNER_COUNT] = {
     [PLANNER_SCOPE] = {sizeof(struct scope_request), offsetof(struct scope_request, layout.count),
                        offsetof(struct scope_request, layout.of), sizeof(struct layout_allocation),

@@ -24,7 +24,8 @@ enum planner_function {
     PLANNER_COUNT
 };
 
-/* The type of a member of a request struct, and the text of its value. 0 is the default. */
+/* The type of a member of a request struct, and the form of its value in text. The value 0 stands
+ * for the default. */
 enum param_kind {
     PARAM_SIZE = 0,    /* uint64_t: "80G", at least 1 byte */
     PARAM_MAYBE_SIZE,  /* struct maybe_u64: a size or 0; unknown if not given */
@@ -33,12 +34,12 @@ enum param_kind {
     PARAM_LONG_COUNT,  /* uint64_t, 1 .. most */
     PARAM_FLAG,        /* bool: "true", "false" */
     PARAM_REAL,        /* double, PARAM_LEAST_REAL .. most */
-    PARAM_REAL_OR_0,   /* double: PARAM_LEAST_REAL .. most, or 0, which is not the default */
+    PARAM_REAL_OR_0,   /* double: PARAM_LEAST_REAL .. most, or 0, which differs from the default */
     PARAM_COMPLEMENT,  /* double: 1 less the given number, 0 .. 1 */
     PARAM_WORD         /* an enum: one of `word` */
 };
 
-/* A smaller number has no meaning, and quotients by it would not be finite. */
+/* The smallest real number. A smaller divisor would give quotients that are not finite. */
 #define PARAM_LEAST_REAL 0.000001
 
 /* How a function takes a parameter. Items are the allocations or the jobs of a request. */
@@ -52,20 +53,21 @@ enum param_form {
 
 struct param_use {
     enum param_form form;
-    size_t offset;      /* offset in the request, or in an item of it */
-    const char *member; /* name in the request struct of reach.h, or NULL if it is not in it */
-    const char *needed; /* the error message if it is missing; NULL if it is optional */
-    bool unless_alone;  /* not needed in a request without any parameters */
-    const char *about;  /* text that replaces the row's, or NULL */
+    size_t offset; /* offset in the request, or in an item of it */
+    const char
+        *member; /* name of the member in reach.h, or NULL if reach.h does not have the member */
+    const char *needed; /* error message if the parameter is missing; NULL if it is optional */
+    bool unless_alone;  /* true if a request without any parameters is valid */
+    const char *about;  /* description that replaces the description of the row, or NULL */
 };
 
 struct param {
     const char *name;
     enum param_kind kind;
-    const char *operand; /* its value on the command line; NULL for a switch */
+    const char *operand; /* name of the value on the command line; NULL for a switch */
     double most;
     const char *(*word)(uint32_t i); /* returns NULL after the last word */
-    const char *by_default;          /* the value; if NULL, `about` may describe it */
+    const char *by_default;          /* default value; if NULL, `about` may describe the default */
     const char *about;               /* description in one or two sentences */
     struct param_use uses[PLANNER_COUNT];
 };
@@ -73,10 +75,10 @@ struct param {
 /* "scope", "placement", .. */
 const char *planner_function_name(enum planner_function function);
 
-/* The rows, in the order in which every interface lists them. Returns NULL after the last one. */
+/* Returns row `i`, or NULL after the last row. Every interface lists the rows in this order. */
 enum { PARAM_MOST_ROWS = 48 };
 const struct param *param_at(uint32_t i);
-/* Returns NULL if the function has no such parameter. */
+/* Returns the row of a parameter, or NULL if the function has no such parameter. */
 const struct param *param_find(enum planner_function function, const char *name);
 
 /* The request struct of a function. */

@@ -1,9 +1,9 @@
 /* placement.c: assigns SMs to windows.
  *
  * Walker: A100 80 GB memory beyond 64 GB, 2024, section 2.4. The SMs of one group share a TLB that
- * translates `reach` bytes. If all SMs of a group stay in one window of at most that length, no
- * load misses, although all groups together reach far more. (Assigning single SMs to windows
- * without regard to groups gains nothing: then each TLB serves every window.)
+ * translates `reach` bytes. If all SMs of a group stay in one window of at most this length, no
+ * load misses, although all groups together reach far more. (Single SMs that are assigned to
+ * windows without regard to groups gain nothing, because each TLB then serves every window.)
  *
  *   memory   |<------ window 0 ------>|<------ window 1 ------>|<-- window 2 -->|
  *   groups    0  3  5                  1  4  7                  2  6
@@ -12,15 +12,16 @@
  * There are as few windows as the reach allows. Groups are assigned so that windows have equal
  * numbers of SMs (windows.c), or equal throughput if groups of the same size are not equally fast.
  * The lengths of windows are in proportion to these numbers. If groups are few and the memory is
- * large, the fullest window can be beyond the reach although equal windows would not be. More
- * windows are then tried first: smaller ones cost nothing, and SMs still finish together. Windows
- * are cut at the limit only if no number of windows helps, with the least uneven number.
+ * large, the longest window can exceed the reach although equal windows would fit. In this case
+ * more windows are tried first, because they cost nothing and all SMs still finish together. If no
+ * number of windows helps, windows are cut at the limit, and the number with the most even windows
+ * is chosen.
  *
- * Worked example: 132 SMs in 8 groups of 16 and 18, reach 64 GiB, 2 MiB entries, 137 GiB: three
- * windows, since two would need 68.5 GiB each.
+ * Worked example: There are 132 SMs in 8 groups of 16 and 18, a reach of 64 GiB, and entries of 2
+ * MiB. 137 GiB of memory need three windows, because two windows would have 68.5 GiB each.
  *
  * SMs whose group is not certain (FINGERPRINT_NO_GROUP) get no work if there is more than one
- * window: one SM in the wrong window makes its whole group miss.
+ * window. One SM in the wrong window would make its whole group miss.
  */
 #include "planner/placement.h"
 
@@ -48,9 +49,10 @@ struct plan {
     struct reach_limit limit;
     struct active_groups active;
     uint64_t unit_bytes;
-    uint64_t reserved_bytes; /* part of the reach that other data of the job takes */
+    uint64_t reserved_bytes; /* part of the reach that other data of the job uses */
     char bytes_text[FORMAT_SIZE_BYTES];
-    char limit_text[FORMAT_SIZE_BYTES]; /* usable bytes, or the range in which no limit was seen */
+    char limit_text[FORMAT_SIZE_BYTES]; /* usable bytes of the reach, or the probed range if it
+                                           shows no limit */
     struct candidate best;
 };
 
@@ -70,9 +72,10 @@ static void try_windows(const struct plan *plan, uint32_t windows, struct candid
         out->cut = windows_cut(&request, out->lengths);
 }
 
-/* Finds the first proportional number of windows from `from` to `to`, else the least uneven one.
- * Returns false if none fits. `*out_empty` is then true if one would fit, but with an empty
- * window. */
+/* Finds the lowest number of windows, from `from` to `to`, for which the windows are proportional.
+ * If there is no such number, finds the number with the most even windows. Returns false if no
+ * number fits. `*out_empty` is true if a number was left out because one of its windows is
+ * empty. */
 static bool search(struct plan *plan, uint32_t from, uint32_t to, bool *out_empty)
 {
     struct candidate c;
@@ -96,7 +99,7 @@ static bool search(struct plan *plan, uint32_t from, uint32_t to, bool *out_empt
     return found;
 }
 
-/* One window for all SMs. */
+/* Writes one window for all SMs. */
 static void single_window(const struct plan *plan, struct placement_answer *out)
 {
     const struct sm_partition *p = &plan->fp->topology.partition;
@@ -211,7 +214,8 @@ static void answer_windows(const struct plan *plan, struct placement_answer *out
              uneven, out->fingerprint_id);
 }
 
-/* The parameter to change so that the bounds fit, or NULL if neither was given. */
+/* Returns the parameter to change so that the bounds fit, or NULL if the request has neither of the
+ * two. */
 static const char *bounds_field(const struct placement_request *request)
 {
     return request->granularity_bytes > 0 ? "granularity" : request->windows > 0 ? "windows" : NULL;
@@ -263,8 +267,9 @@ static enum status check_request(const struct plan *plan, struct err *err)
     return STATUS_OK;
 }
 
-/* A failure here is a bug, and no job may use the answer. It is an error and not an assertion,
- * because libreach must not end the process. */
+/* Checks that the windows cover the allocation. A failure is a bug, and no job may use the answer.
+ * The function returns an error instead of an assertion, because libreach must not end the
+ * process. */
 static enum status check_answer(const struct placement_request *r,
                                 const struct placement_answer *out, struct err *err)
 {

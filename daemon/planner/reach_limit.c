@@ -1,11 +1,11 @@
-/* reach_limit.c: the facts that every answer needs, or a message about missing ones.
+/* reach_limit.c: reads the facts that every answer needs, or returns a message about missing facts.
  *
- * A window must fit the level that groups share. A pass may go further: on a K80 a group reaches
- * 130 MiB, and beyond it a level that all SMs share reaches 2 GiB. Its misses are the
- * expensive ones, so few passes of 2 GiB are faster than many of 128 MiB (Karnagel 2017, section
- * 5). Translation limits the speed if it takes more time than memory, that is, if reads are slower
- * than half of the plateau. That needs a measured curve; without one the reach of the group is
- * used.
+ * A window must fit the level that groups share. The scope of a pass may fit a wider level. For
+ * example, a group of a K80 reaches 130 MiB, and a level that all SMs share reaches 2 GiB. Only the
+ * misses of the wider level are expensive. So few passes of 2 GiB are faster than many passes of
+ * 128 MiB (Karnagel 2017, section 5). Translation limits the speed if it takes more time than
+ * memory, that is, if reads are slower than half of the plateau. This decision needs a measured
+ * curve. Without a curve the reach of the group is used.
  */
 #include "planner/reach_limit.h"
 
@@ -29,7 +29,7 @@ static enum status check_bytes(uint64_t bytes, struct err *err)
     return STATUS_OK;
 }
 
-/* The longest range that fits at any alignment, or 0 if there is none. */
+/* Returns the length of the longest range that fits at any alignment, or 0 if no range fits. */
 static uint64_t usable_of(const struct fingerprint *fp)
 {
     uint64_t reach = fp->windows.reach_bytes.v;
@@ -72,9 +72,9 @@ enum status reach_limit_check_device(const struct fingerprint *fp, uint64_t byte
                          "%s are more than the %s of memory that this GPU has", asked, there);
 }
 
-/* Returns whether each SM has a TLB of its own with this reach, whose misses do not slow down reads
- * of `bytes`. The next level then reaches as far as the measured range, for example all of the
- * memory of a MIG instance. Returns false without a curve. */
+/* Returns whether the reach belongs to a TLB of each SM whose misses do not slow down reads of
+ * `bytes`. In this case the next level reaches as far as the measured range, for example all memory
+ * of a MIG instance. Returns false if there is no curve. */
 static bool costs_nothing(const struct fingerprint *fp, uint64_t bytes)
 {
     const struct maybe_f64 naive = predict_gbps(&fp->throughput, PREDICT_NAIVE, bytes);
@@ -196,8 +196,9 @@ uint64_t reach_limit_scope_bytes(const struct fingerprint *fp, const struct reac
 
 /* ---- the curve ---- */
 
-/* Beyond the last point the curve is extended by 1/8 of its size. An allocation of "all memory" is
- * a little larger than the largest region of a probe, and the curve falls slowly there. */
+/* The curve is extended beyond its last point by 1/8 of the size of that point. An allocation of
+ * all memory is a little larger than the largest region of a probe, and the curve falls slowly in
+ * this range. */
 enum { BEYOND_DIVISOR = 8 };
 
 static struct maybe_f64 value_of(const struct curve_point *p, enum predict_column column)

@@ -1,13 +1,14 @@
-/* scope.c: the bytes that one pass may touch at random.
+/* scope.c: finds the bytes that one pass may touch at random.
  *
  * Karnagel, Ben-Nun, Werner, Habich, Lehner: Big Data Causing Big (TLB) Problems, DaMoN 2017,
- * section 5. Instead of one pass over everything, a job makes several: each scans all its
- * positions but touches only those within the scope of this pass, so that translation always hits.
- * It pays if the passes over skipped positions cost less than the misses did.
+ * section 5. Instead of one pass over all bytes, a job makes several passes. Each pass scans all
+ * positions but touches only the positions within its scope, so that translation always hits.
+ * Several passes are faster if the scans of skipped positions cost less than the misses.
  *
- * All SMs work in the same scope, so the scope is the reach of one group, less one entry for a base
- * that is not aligned. With 32 entries of 2 MiB it is 62 MiB, and 200 MiB take 4 passes. If a wider
- * level is measured to be nearly as good, the scope is the reach of that level (reach_limit.c).
+ * All SMs work in the same scope, so the scope is the reach of one group. One entry is subtracted
+ * for a base that is not aligned. With 32 entries of 2 MiB the scope is 62 MiB, and 200 MiB take 4
+ * passes. If a wider level is measured to be nearly as fast, the scope is the reach of that level
+ * (reach_limit.c).
  */
 #include "planner/placement.h"
 
@@ -23,7 +24,8 @@ static uint64_t bytes_of(const struct scope_request *request)
     return layout_bytes(&request->layout);
 }
 
-/* The curve contains reads only. The throughput of atomics or writes does not follow from it. */
+/* Returns the predicted throughput of reads. The throughput of atomics and writes is unknown,
+ * because the curve contains only reads. */
 static struct maybe_f64 predicted(const struct fingerprint *fp, const struct scope_request *request,
                                   uint64_t bytes)
 {
@@ -42,7 +44,8 @@ static struct maybe_f64 in_scope_gbps(const struct fingerprint *fp,
     return v;
 }
 
-/* The limit of a pass: "the 63.97 GiB that an SM group reaches without a miss", or another one. */
+/* Returns the description of the limit of a pass: "that an SM group reaches without a miss", or the
+ * limit of a wider level. */
 static const char *bound_text(const struct reach_limit *limit, uint64_t scope_bytes)
 {
     return scope_bytes == limit->usable_bytes
@@ -66,7 +69,8 @@ static void answer_unlimited(const struct fingerprint *fp, const struct scope_re
              probed, asked, out->fingerprint_id);
 }
 
-/* Makes scopes as equal as whole entries allow, without adding a pass. */
+/* Returns the length of scopes that are as equal as whole entries allow, without an additional
+ * pass. */
 static uint64_t equal_step(uint64_t bytes, uint64_t scope_bytes, uint64_t entry_bytes)
 {
     const uint64_t passes = (bytes - 1) / scope_bytes + 1;
@@ -103,7 +107,8 @@ static void answer_passes(const struct fingerprint *fp, const struct scope_reque
              out->fingerprint_id);
 }
 
-/* Entries differ from level to level, and the scope may be the scope of an outer level. */
+/* Returns the length of the longest entry of any level. Entries differ from level to level, and the
+ * scope may be the scope of an outer level. */
 static uint64_t longest_entry(const struct fingerprint *fp, const struct reach_limit *limit)
 {
     uint64_t longest = limit->entry_bytes;
@@ -114,12 +119,12 @@ static uint64_t longest_entry(const struct fingerprint *fp, const struct reach_l
     return longest;
 }
 
-/* The scope of one pass over these allocations. */
+/* Writes the length of the scope of one pass over these allocations to `*out_bytes`. */
 static enum status read_scope(const struct fingerprint *fp, const struct scope_request *request,
                               const struct reach_limit *limit, const struct layout *layout,
                               uint64_t *out_bytes, struct err *err)
 {
-    /* A wider scope is based on the curve, which contains reads only. */
+    /* The curve, on which a wider scope is based, contains only reads. */
     const uint64_t most =
         request->access == ACCESS_READ ? reach_limit_scope_bytes(fp, limit) : limit->usable_bytes;
     const uint64_t margin = layout_alignment_bytes(layout, longest_entry(fp, limit));

@@ -19,7 +19,8 @@ static bool is_there(const struct working_set *w, enum set_spread spread,
     return w->transaction_bytes == transaction_bytes && IS_KNOWN(gbps) && gbps.v > 0;
 }
 
-/* The cost of reads of a measured size. Between two measured sets it is interpolated. */
+/* Returns the cost of one read if reads of this size were measured. The cost is interpolated
+ * between two measured sets. */
 static struct maybe_f64 measured_ns(const struct fingerprint *fp, enum set_spread spread,
                                     uint32_t transaction_bytes, uint64_t bytes)
 {
@@ -51,7 +52,8 @@ static struct maybe_f64 measured_ns(const struct fingerprint *fp, enum set_sprea
     return KNOWN_F64(low + (1 / (double)bytes - from) / (to - from) * (ns_of(above, spread) - low));
 }
 
-/* The nearest measured sizes of a read at or below, and at or above; 0 if there is none. */
+/* Finds the nearest measured sizes of a read: `*out_low` is at or below `want`, and `*out_high` is
+ * above it. A size is 0 if there is no such measurement. */
 static void find_sizes(const struct fingerprint *fp, uint32_t want, uint32_t *out_low,
                        uint32_t *out_high)
 {
@@ -88,7 +90,8 @@ struct maybe_f64 set_cost_ns(const struct fingerprint *fp, enum set_spread sprea
     return ns;
 }
 
-/* The longest set of this spread that is shorter than `than`; 0 if there is none. */
+/* Returns the length of the longest set of this spread that is shorter than `than`, or 0 if there
+ * is no such set. */
 static uint64_t longest_below(const struct fingerprint *fp, enum set_spread spread, uint64_t than)
 {
     uint64_t most = 0;

@@ -1,30 +1,37 @@
-/* set_cost.h: the cost of random reads of a set that caches may keep, from the measured sets of a
- * fingerprint. The functions are pure, allocate nothing, and may be called on any thread.
+/* set_cost.h: computes the cost of random reads of a set that caches may keep, from the measured
+ * sets of a fingerprint. The functions are pure, allocate nothing, and may be called on any thread.
  *
- * Caches that keep C of W bytes answer C / W of random reads. So between two measured lengths the
- * time of a read is linear in 1 / W, like the time of translation (access_cost.h).
+ * Caches that keep C bytes of a set of W bytes answer C / W of its random reads. So the time of a
+ * read is linear in 1 / W between two measured lengths, like the time of translation
+ * (access_cost.h).
  */
 #ifndef REACH_PLANNER_SET_COST_H
 #define REACH_PLANNER_SET_COST_H
 
 #include "fingerprint/fingerprint.h"
 
-enum set_spread { SET_SAME = 0, SET_OWN, SET_NEAR }; /* same as in struct working_set */
+enum set_spread {
+    SET_SAME = 0,
+    SET_OWN,
+    SET_NEAR
+}; /* same_gbps, own_gbps and near_gbps of struct working_set */
 
-/* Nanoseconds of the whole GPU for one read of `transaction_bytes`. The time is linear in bytes
- * between two measured sizes, and proportional to bytes above them. It is unknown (not-measured)
- * for reads shorter than any measured and for sets of near granules shorter than any measured. It
- * is unknown (beyond-memory) for a set longer than any measured. A shorter set is as fast as the
- * shortest one. */
+/* Returns the nanoseconds of the whole GPU for one read of `transaction_bytes`. The time is linear
+ * in the size of the read between two measured sizes, and proportional to the size above the
+ * largest one. The time is unknown (not-measured) for reads that are shorter than any measured
+ * read. The time is unknown (beyond-memory) for a set that is longer than any measured set. A set
+ * that is shorter than any measured set is as fast as the shortest one, but with SET_NEAR its time
+ * is unknown. */
 struct maybe_f64 set_cost_ns(const struct fingerprint *fp, enum set_spread spread,
                              uint32_t transaction_bytes, uint64_t bytes);
 
-/* Like set_cost_ns, also for sets longer than any measured. These are on the line through the two
- * longest sets, because caches keep a smaller part of a longer set. */
+/* Works like set_cost_ns, but also for sets that are longer than any measured set. Their times are
+ * on the line through the two longest sets, because caches keep a smaller part of a longer set. */
 struct maybe_f64 set_cost_beyond_ns(const struct fingerprint *fp, enum set_spread spread,
                                     uint32_t transaction_bytes, uint64_t bytes);
 
-/* The longest set that was measured in this way, and the shortest; 0 if there is none. */
+/* Return the length of the longest and of the shortest measured set of this spread, or 0 if no set
+ * was measured. */
 uint64_t set_cost_longest(const struct fingerprint *fp, enum set_spread spread);
 uint64_t set_cost_shortest(const struct fingerprint *fp, enum set_spread spread);
 

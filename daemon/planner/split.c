@@ -1,10 +1,10 @@
 /* split.c: assigns groups to jobs, then makes windows for each job.
  *
- * A job needs one group for each window of its bytes, and first claims this number. If there are
- * too few groups, the largest claims are dropped, and the jobs without a claim miss in one window.
- * Then groups are assigned one by one, the largest first, to the job that is furthest below its
- * share of the SMs. If the remaining groups are all claimed, they are assigned only to jobs with a
- * claim. There is no exchange afterwards, so shares may be off by up to the largest group.
+ * A job needs one group for each window of its bytes, and first claims this number of groups. If
+ * there are too few groups, the largest claims are reduced to one group, and these jobs miss in one
+ * window. Then groups are assigned one by one, the largest first, to the job that is furthest below
+ * its share of the SMs. If all remaining groups are claimed, they are assigned only to jobs with a
+ * claim. Groups are not exchanged afterwards, so shares may be wrong by up to the largest group.
  */
 #include "planner/split.h"
 
@@ -23,8 +23,8 @@ struct splitting {
     struct split_answer *out;
     struct reach_limit limit;
     struct active_groups active;            /* all groups */
-    struct access_cost access_cost;         /* throughput of 128-byte reads */
-    uint32_t claims[SPLIT_MAX_JOBS];        /* groups that the job still needs */
+    struct access_cost access_cost;         /* cost of 128-byte reads */
+    uint32_t claims[SPLIT_MAX_JOBS];        /* number of groups that each job still needs */
     double targets[SPLIT_MAX_JOBS];         /* SMs */
     double have[SPLIT_MAX_JOBS];            /* SMs */
     int16_t job_of_group[REACH_MAX_GROUPS]; /* indexed by the fingerprint's group number */
@@ -106,7 +106,7 @@ static void claim(struct splitting *s)
     }
 }
 
-/* The largest group without a job, or REACH_MAX_GROUPS if there is none. */
+/* Returns the largest group without a job, or REACH_MAX_GROUPS if all groups have a job. */
 static uint32_t next_group(const struct splitting *s)
 {
     uint32_t best = REACH_MAX_GROUPS;
@@ -151,7 +151,7 @@ static void assign_groups(struct splitting *s)
 
 /* ---- each job's part ---- */
 
-/* GB/s of a share of the SMs, at `ns` per access of the whole GPU. */
+/* Returns the GB/s of a share of the SMs if an access takes `ns` of the whole GPU. */
 static struct maybe_f64 part_gbps(struct maybe_f64 ns, double share)
 {
     if (IS_KNOWN(ns) && ns.v > 0)

@@ -1,29 +1,31 @@
-/* strategy_cost.c: four resources work at the same time, and a pass takes as long as the busiest:
- * the scan of positions, the link that brings input, memory, translation. docs/planner.md has the
- * formulas ("A pass", "The strategies") and their validation. */
+/* strategy_cost.c: computes the costs. Four resources work at the same time: the scan of positions,
+ * the link that brings input, memory, and translation. A pass takes the time of the busiest
+ * resource. docs/planner.md has the formulas ("A pass", "The strategies") and their validation. */
 #include "planner/strategy_cost.h"
 
 #include "planner/set_cost.h"
 
 #include <math.h>
 
-/* Adding to a number in memory reads and writes it. */
+/* MOVES_TO_ADD counts a read and a write, because an addition to a number in memory needs both.
+ * SOFTNESS is the exponent of soft_max. */
 enum { MOVES_TO_ADD = 2, SOFTNESS = 6, NS_PER_US = 1000 };
 
-/* The size of a position that a partition writes if the job has no input: an offset. */
+/* The size of a position (an offset) that a partition writes if the job has no input. */
 static const double POSITION_BYTES = 8;
 
-/* One pass, or one part of a pass. */
+/* Nanoseconds per item of each resource, for a pass or a part of a pass. */
 struct load {
     double scan;
     double memory;
     double translation;
-    bool waits; /* the job's own limit replaces memory, and its threads wait for each access */
+    bool waits; /* the time of memory was measured by a job whose threads wait for each access */
 };
 
-/* Memory and translation of GPUs overlap, as all measured curves show, so only the larger one
- * counts. A job that waits for the result of an atomic has fewer of them in flight. If both times
- * are similar, both count; if they are far apart, only the larger one counts. */
+/* Returns the time of two resources for a job that waits for the results of atomics, so that few
+ * accesses are in flight. If the two times are similar, both count; if they are far apart, only the
+ * larger time counts. Memory and translation of other jobs overlap, as all measured curves show, so
+ * that only the larger time counts. */
 static double soft_max(double a, double b)
 {
     const double most = fmax(a, b);
@@ -57,8 +59,8 @@ static struct cost unknown(enum reason why)
 
 /* ---- the accesses of an item ---- */
 
-/* The costs of accesses to allocation `i`: those in the costing if the size is the same, else new
- * ones in `room`. */
+/* Returns the costs of accesses to allocation `i`. If the costing has them for the same size, they
+ * are returned from the costing; otherwise they are computed in `room`. */
 static const struct access_cost *cost_of(const struct costing *c, uint32_t i,
                                          struct access_cost *room)
 {
@@ -76,8 +78,8 @@ static double touches_of(const struct costing *c, uint32_t i)
     return c->sizes->layout.of[i].touches;
 }
 
-/* The time of translation for an item over the first `bytes`, with the current share of scattered
- * memory. */
+/* Returns the time of translation per item over the first `bytes`, with the current share of
+ * scattered memory. */
 static struct maybe_f64 translation_ns(const struct costing *c, uint64_t bytes)
 {
     struct access_cost room;
@@ -95,13 +97,13 @@ static struct maybe_f64 translation_ns(const struct costing *c, uint64_t bytes)
     return KNOWN_F64(sum);
 }
 
-/* The weaker of two bases. The basis of an item is the basis of its weakest access. */
+/* Returns the weaker of two bases. The basis of an item is the weakest basis of its accesses. */
 static enum basis weaker(enum basis a, enum basis b)
 {
     return a == BASIS_NONE || b == BASIS_NONE ? BASIS_NONE : a > b ? a : b;
 }
 
-/* Computes `access`, `slowdown` and their basis. */
+/* Computes `access`, `slowdown` and `basis`. */
 static void add_accesses(struct costing *c, struct strategy_answer *sizes)
 {
     struct access_cost room;
@@ -133,7 +135,7 @@ static void add_accesses(struct costing *c, struct strategy_answer *sizes)
     }
 }
 
-/* The first allocation that is touched. */
+/* Returns the first allocation that is touched. */
 static uint32_t first_touched(const struct layout *l)
 {
     uint32_t i = 0;
@@ -143,7 +145,7 @@ static uint32_t first_touched(const struct layout *l)
     return i;
 }
 
-/* Computes the costs of an item besides its accesses. */
+/* Computes all costs of an item except the cost of its accesses. */
 static void add_streams(struct costing *out, const struct job_request *job)
 {
     const double computed = job->input_bytes > 0 ? job->input_bytes : POSITION_BYTES;
@@ -163,9 +165,9 @@ static void add_streams(struct costing *out, const struct job_request *job)
     out->add_ns = job->output_bytes * stream * MOVES_TO_ADD;
 }
 
-/* Replaces the cost of accesses to one set that caches may keep by the measured cost of such sets.
- * The cost may be smaller than memory's. Such sets include translation, and here they are within
- * the reach. */
+/* Replaces the cost of accesses by the measured cost of a set of this length, if caches may keep a
+ * part of the set. The new cost may be lower than the cost of memory. It includes translation, so
+ * the set must be within the reach. */
 static void add_cached(struct costing *c, const struct strategy_answer *sizes)
 {
     const bool fits = !c->limit.observed || c->bytes <= c->limit.usable_bytes;
@@ -209,7 +211,7 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
         out->access = UNKNOWN_F64(REASON_NOT_MEASURED);
     if (!IS_KNOWN(out->access))
         return;
-    /* The job's own measurement includes one reading of its input and the output that is written
+    /* The job's own measurement includes one reading of the input and the output that is written
      * once. */
     if (!has_own)
         out->access.v += job->written_bytes * out->access_cost.stream_ns;
@@ -225,8 +227,8 @@ void costing_scatter(struct costing *c, double scattered)
 
 /* ---- a pass ---- */
 
-/* Adds the link, which works in parallel with everything else, and the launches, which follow one
- * another. */
+/* Adds the time of the link, which works in parallel with all other resources, and the time of the
+ * launches, which follow one another. */
 static struct cost in_all(const struct costing *c, struct cost cost, uint64_t steps)
 {
     const double launches = c->step_ns * (double)steps;
@@ -243,8 +245,8 @@ static struct cost in_all(const struct costing *c, struct cost cost, uint64_t st
     return cost;
 }
 
-/* The evenly touched bytes that correspond to the first `bytes`, plus the reserve, if they exceed
- * the usable bytes. */
+/* Returns `bytes` if they are usable. Otherwise returns the evenly touched bytes that correspond to
+ * the first `bytes`, plus the reserve. */
 static uint64_t footprint(const struct costing *c, uint64_t bytes)
 {
     if (bytes <= c->limit.usable_bytes)
@@ -269,8 +271,8 @@ struct cost cost_naive(const struct costing *c)
 
 /* ---- scopes ---- */
 
-/* The time of translation for an item over everything. If the price of scattered memory is not
- * known, the price of contiguous memory is used. */
+/* Returns the time of translation per item over all bytes. If the price of scattered memory is
+ * unknown, the price of contiguous memory is used. */
 static struct maybe_f64 known_translation_ns(const struct costing *c)
 {
     const struct maybe_f64 ns = translation_ns(c, footprint(c, c->bytes));
@@ -283,9 +285,10 @@ static struct maybe_f64 known_translation_ns(const struct costing *c)
     return translation_ns(&contiguous, footprint(c, c->bytes));
 }
 
-/* Nanoseconds per item for cold TLBs. A pass finds the translations of another scope in the TLBs,
- * until each group has its own translations (on a wider level, one TLB for all groups). Each costs
- * a miss that nothing hides. There are not more misses than accesses. */
+/* Returns the nanoseconds per item for cold TLBs. At its beginning a pass finds the translations of
+ * another scope in the TLBs. Each translation of the new scope costs one miss in the TLB of each
+ * group, or in one TLB of a wider level. Nothing hides these misses. There are no more misses than
+ * accesses. */
 static double cold_ns(const struct costing *c, uint64_t scope_bytes, uint64_t entry_bytes)
 {
     const bool by_group = scope_bytes <= c->limit.usable_bytes;
@@ -315,7 +318,7 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     struct maybe_f64 translation;
     struct cost last;
     struct load l = {.scan = c->scan_ns, .waits = waits_for_accesses(c->job)};
-    double each; /* cost of each pass, independent of its share */
+    double each; /* cost that each pass has, independent of its share of the bytes */
     double share;
     double rest;
 
@@ -340,7 +343,8 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     return s;
 }
 
-/* Known costs come before unknown ones, low costs before high ones, few passes before many. */
+/* Returns whether `a` ranks before `b`. Known costs rank before unknown costs, low costs before
+ * high costs, and few passes before many. */
 static bool is_better(const struct scope_cost *a, const struct scope_cost *b)
 {
     if (a->cost.known != b->cost.known)
@@ -381,8 +385,8 @@ bool cost_best_scopes(const struct costing *c, struct scope_cost *out)
 
 /* ---- windows ---- */
 
-/* Nanoseconds of the accesses of an item in the busiest window, as if all of its SMs were a GPU of
- * their own. */
+/* Returns the nanoseconds of the accesses of an item if all windows take as long as the busiest
+ * window. */
 static struct maybe_f64 in_windows(const struct costing *c, const struct placement_answer *w)
 {
     struct maybe_f64 ns = c->access;
@@ -400,7 +404,8 @@ struct cost cost_windows(const struct costing *c, const struct placement_answer 
     return IS_KNOWN(access) ? in_all(c, busiest(&l), STEPS_WINDOWS) : unknown(access.reason);
 }
 
-/* The ratio of the times that the smallest window and all SMs together take to scan everything. */
+/* Returns the time that the SMs of the smallest window take to scan all positions, relative to the
+ * time of all SMs together. */
 static double scan_alone(const struct placement_answer *w)
 {
     uint32_t all = 0;
@@ -433,7 +438,8 @@ struct cost cost_filtered(const struct costing *c, const struct placement_answer
     return in_all(c, busiest(&l), STEPS_WINDOWS);
 }
 
-/* All positions are read twice: to count those of each window, and to write them. */
+/* Computes the cost of partitioned windows. All positions are read twice: once to count the
+ * positions of each window, and once to write them. */
 struct cost cost_partitioned(const struct costing *c, const struct placement_answer *windows)
 {
     const struct maybe_f64 access = in_windows(c, windows);
@@ -461,7 +467,8 @@ double cost_extra_bytes(const struct costing *c, enum strategy s, uint64_t readi
     switch (s) {
     case STRATEGY_SCOPES:
     case STRATEGY_SIDES:
-    case STRATEGY_FILTERED_WINDOWS: /* input over a link is kept, and read from memory each time */
+    case STRATEGY_FILTERED_WINDOWS: /* input from a link is kept in memory and read from there each
+                                       time */
         return (double)(c->local ? readings - 1 : readings + 1) * job->input_bytes + added;
     case STRATEGY_PARTITIONED_WINDOWS:
         return 2 * (job->partition_bytes > 0 ? job->partition_bytes : computed) +

@@ -1,6 +1,6 @@
-/* strategy_cost.h: the cost of each way to do a job. The unit is a nanosecond of the whole GPU per
- * item. The functions are pure, allocate nothing, and may be called on any thread. Part of the
- * planner. docs/planner.md explains the formulas. */
+/* strategy_cost.h: computes the cost of each strategy, as a part of strategy_plan.c. The unit is a
+ * nanosecond of the whole GPU per item. The functions are pure, allocate nothing, and may be called
+ * on any thread. docs/planner.md explains the formulas. */
 #ifndef REACH_PLANNER_STRATEGY_COST_H
 #define REACH_PLANNER_STRATEGY_COST_H
 
@@ -8,40 +8,42 @@
 #include "planner/layout.h"
 #include "planner/strategy.h"
 
-/* A job and the costs of its parts. */
+/* A job and the costs of its parts, in nanoseconds per item. */
 struct costing {
     const struct fingerprint *fp;
     const struct job_request *job;
-    const struct strategy_answer *sizes; /* only the layout and the allocations are set */
-    uint64_t bytes;                      /* touched bytes of all allocations */
-    struct reach_limit limit;            /* usable_bytes is without reserve and margin */
-    struct access_cost access_cost;      /* costs for the first allocation that is touched */
-    double scattered;                    /* scattered share of the memory */
+    const struct strategy_answer
+        *sizes;               /* answer in which only the layout and the allocations are set */
+    uint64_t bytes;           /* touched bytes of all allocations */
+    struct reach_limit limit; /* limit whose usable_bytes exclude the reserve and the margin */
+    struct access_cost access_cost; /* costs of accesses to the first allocation that is touched */
+    double scattered;               /* scattered share of the memory */
     enum basis basis;
-    double step_ns;      /* cost of a launch, per item */
-    double scan_ns;      /* cost of scanning one position */
-    double host_ns;      /* cost of the input of one item over the link, in parallel */
-    double read_ns;      /* cost of reading it from this GPU's memory */
-    bool local;          /* all input is in this GPU's memory; if not, it is kept when read again */
-    double keep_ns;      /* cost of keeping the input there */
-    double partition_ns; /* cost of writing the partitioned input of one item */
-    double partitioned_ns; /* cost of reading the partitioned input */
-    double add_ns;         /* cost of one more pass or window that adds to the output of one item */
-    bool streams_known;    /* all costs from read_ns on are known */
-    bool cached;           /* `access` describes a set that caches keep a part of */
-    double slowdown;       /* measured slowdown of accesses in windows */
-    struct maybe_f64 access; /* cost of the accesses of an item within the reach, with the output
-                                that is written once, without its input */
+    double step_ns; /* cost of one launch, divided by the number of items */
+    double scan_ns; /* cost of scanning one position */
+    double host_ns; /* cost of the input over the link, which works in parallel */
+    double read_ns; /* cost of reading the input from this GPU's memory */
+    bool local;     /* all input is in this GPU's memory; if false, input that is read again is kept
+                       there */
+    double keep_ns; /* cost of keeping the input in this GPU's memory */
+    double partition_ns;     /* cost of writing the partitioned input */
+    double partitioned_ns;   /* cost of reading the partitioned input */
+    double add_ns;           /* cost of an additional pass or window that adds to the output */
+    bool streams_known;      /* all costs from read_ns on are known */
+    bool cached;             /* `access` is the cost of a set that caches keep in part */
+    double slowdown;         /* measured slowdown of accesses in windows */
+    struct maybe_f64 access; /* cost of the accesses within the reach, including the output that is
+                                written once, excluding the input */
 };
 
-/* Numbers of launches, resets and waits of each strategy. */
+/* The number of steps of each strategy: launches, resets and waits. */
 enum {
     STEPS_NAIVE = 1,
     STEPS_WINDOWS = 3, /* a reset of the queues, a launch, and the wait for the slowest window */
-    STEPS_PARTITIONED = 5, /* two more for the partition: counting and writing */
+    STEPS_PARTITIONED = 5, /* two more launches for the partition, which count and write */
 };
 
-/* If `known` is false, `ns` is 0 and `why` has the reason. */
+/* The cost of one strategy. If `known` is false, `ns` is 0 and `why` has the reason. */
 struct cost {
     bool known;
     double ns;
@@ -50,7 +52,7 @@ struct cost {
     enum reason why;
 };
 
-/* Passes over scopes. */
+/* The cost, the length and the number of passes over scopes. */
 struct scope_cost {
     struct cost cost;
     uint64_t scope_bytes; /* bytes of each pass except the last */
@@ -58,34 +60,37 @@ struct scope_cost {
 };
 
 /* Computes the costs of a checked job. `limit` comes from reach_limit_read, less reserve and
- * margin. `sizes` has layout, allocations and item_bytes; their basis is written. */
+ * margin. `sizes` must have layout, allocations and item_bytes; the function writes the basis of
+ * each allocation. */
 void costing_begin(const struct fingerprint *fp, const struct job_request *job,
                    const struct reach_limit *limit, struct strategy_answer *sizes,
                    struct costing *out);
 
-/* Sets the share of the memory that is scattered. After costing_begin it is job->scattered. */
+/* Sets the share of the memory that is scattered. After costing_begin the share is
+ * job->scattered. */
 void costing_scatter(struct costing *c, double scattered);
 
 struct cost cost_naive(const struct costing *c);
 
-/* The cost of passes of at most `longest` bytes each, as equal as whole entries of `entry_bytes`
- * allow. */
+/* Returns the cost of passes of at most `longest` bytes each. Passes are as equal as whole entries
+ * of `entry_bytes` allow. */
 struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_t entry_bytes);
 
-/* The cheapest scopes over the levels of the TLB. Returns false if no level leaves room for a
- * scope. */
+/* Writes the cheapest scopes over all levels of the TLB to `*out`. Returns false if no level has
+ * room for a scope. */
 bool cost_best_scopes(const struct costing *c, struct scope_cost *out);
 
-/* The cost for `parts` of the SMs. Each part scans all positions, reads all input, and makes its
- * share of the accesses, which take access_ns of the whole GPU per item. */
+/* Returns the cost if the SMs work in `parts` parts. Each part scans all positions, reads all
+ * input, and makes its share of the accesses. The accesses take `access_ns` of the whole GPU per
+ * item. */
 struct cost cost_by_part(const struct costing *c, double access_ns, double parts);
 
 struct cost cost_windows(const struct costing *c, const struct placement_answer *windows);
 struct cost cost_filtered(const struct costing *c, const struct placement_answer *windows);
 struct cost cost_partitioned(const struct costing *c, const struct placement_answer *windows);
 
-/* Bytes moved for an access beyond those that naive moves, in the L2 cache or behind it. `readings`
- * is the number of passes or windows. */
+/* Returns the bytes per item that the strategy moves in the L2 cache or behind it and that naive
+ * does not move. `readings` is the number of passes or windows. */
 double cost_extra_bytes(const struct costing *c, enum strategy s, uint64_t readings);
 
 #endif

@@ -1,9 +1,9 @@
-/* strategy_plan.c: requests windows and scopes, computes the cost of every way to do the job, ranks
- * them, and writes the reason.
+/* strategy_plan.c: requests windows and scopes, computes the cost of every strategy, ranks the
+ * options, and writes the reason.
  *
- * Ranking picks again and again, among those not picked yet, the simplest of all that are within
- * three percent of the fastest. Predictions are no better than that, and a job should not be
- * restructured for nothing.
+ * The next option in the order is always the simplest of the remaining options that are within
+ * three percent of the fastest one. Predictions have an error of three percent, and a job should
+ * not be restructured without a gain.
  */
 #include "planner/strategy.h"
 
@@ -40,7 +40,7 @@ enum status strategy_sizes(uint32_t element_bytes, uint32_t transaction_bytes,
     return STATUS_OK;
 }
 
-/* The allocations of the job, with defaults for omitted numbers. */
+/* Writes the allocations of the job, with defaults for omitted numbers. */
 static enum status lay_out(const struct job_request *job, struct strategy_answer *out,
                            struct err *err)
 {
@@ -105,17 +105,18 @@ struct planner {
     const struct job_request *job;
     struct costing costing;
     struct strategy_answer *out;
-    uint64_t alignment_bytes; /* bytes of the layout, at the window level */
-    bool in_reach;            /* the job fits the reach, or there is no limit */
-    struct cost naive;        /* all other options are compared with it */
-    struct err no_windows;    /* STATUS_OK if there is a placement */
+    uint64_t alignment_bytes; /* margin for the bounds of allocations (layout_alignment_bytes) */
+    bool in_reach;            /* the bytes of the job fit the reach, or there is no limit */
+    struct cost naive;        /* cost of naive, with which all other options are compared */
+    struct err no_windows;    /* error of the placement; STATUS_OK if there is a placement */
     struct cost costs[STRATEGY_COUNT];
     struct maybe_f64 naive_gbps;
 };
 
 /* ---- words ---- */
 
-/* ", limited by translation", or "" if the bottleneck is unknown. */
+/* Returns the bottleneck as a part of a sentence: ", limited by translation", or "" if it is
+ * unknown. */
 static const char *bound_text(enum bound b)
 {
     static const char *const texts[] = {[BOUND_UNKNOWN] = "",
@@ -154,7 +155,7 @@ __attribute__((format(printf, 2, 3))) static void write_why(struct strategy_opti
     va_end(args);
 }
 
-/* The end of a sentence about a scan. */
+/* Returns the end of a sentence about a scan. */
 static const char *free_scan_text(const struct costing *c)
 {
     return c->scan_ns > 0 ? "" : ", assuming the scan costs nothing";
@@ -163,7 +164,8 @@ static const char *free_scan_text(const struct costing *c)
 static void set_possible(struct planner *p, enum strategy s, const struct cost *cost,
                          uint64_t readings)
 {
-    struct strategy_option *o = &p->out->options[s]; /* order until the options are ranked */
+    struct strategy_option *o =
+        &p->out->options[s]; /* before the ranking, options are in the order of the strategies */
     const double extra = cost_extra_bytes(&p->costing, s, readings);
 
     p->costs[s] = *cost;
@@ -182,7 +184,7 @@ static void set_possible(struct planner *p, enum strategy s, const struct cost *
         o->times_naive = KNOWN_F64(p->naive.ns / cost->ns);
 }
 
-/* Naive in memory with this scattered share. */
+/* Returns the speed of naive if this share of the memory is scattered. */
 static struct maybe_f64 naive_of(struct planner *p, double scattered)
 {
     struct cost cost;
@@ -193,7 +195,8 @@ static struct maybe_f64 naive_of(struct planner *p, double scattered)
     return cost.known ? KNOWN_F64(p->out->item_bytes / cost.ns) : UNKNOWN_F64(cost.why);
 }
 
-/* "; 390 GB/s if its memory is physically scattered", unless there is no difference. */
+/* Writes "; 390 GB/s if its memory is physically scattered", or "" if scattered memory is not
+ * slower. Returns `out`. */
 static const char *scattered_text(const struct planner *p, char *out)
 {
     const struct strategy_answer *answer = p->out;
@@ -273,7 +276,8 @@ static void add_scopes(struct planner *p)
 
 static void ask_windows(struct planner *p, const struct fingerprint *fp)
 {
-    const bool several = p->job->allocation_count > 0; /* these positions are cut by rows */
+    const bool several =
+        p->job->allocation_count > 0; /* bounds of several allocations are at rows */
     struct placement_request r = {.bytes = p->costing.bytes,
                                   .windows = p->job->windows,
                                   .granularity_bytes = several ? 0 : p->job->granularity_bytes,
@@ -308,7 +312,7 @@ static void windows_text(const struct planner *p, struct strategy_option *o)
               how, filtered ? free_scan_text(&p->costing) : "");
 }
 
-/* The reason why there is no placement in windows. */
+/* Writes the reason why there is no placement in windows. */
 static void no_windows_text(const struct planner *p, struct strategy_option *o)
 {
     const struct costing *c = &p->costing;
@@ -367,8 +371,9 @@ static void add_sides(struct planner *p)
 
 /* ---- the order ---- */
 
-/* Order of falling simplicity, as in the header. Filtered windows need one launch and scopes need
- * several, and filtered windows were never measured to be slower. */
+/* Returns the rank of a strategy in the order of simplicity, as in strategy.h. Filtered windows
+ * come before scopes: they need one launch instead of several, and were never measured to be
+ * slower. */
 static uint32_t effort_of(const struct planner *p, enum strategy s)
 {
     static const uint32_t effort[] = {[STRATEGY_NAIVE] = 1,  [STRATEGY_WINDOWS] = 2,
@@ -383,8 +388,8 @@ static double launches_ns(const struct planner *p, enum strategy s)
     return p->costing.step_ns * (s == STRATEGY_NAIVE ? STEPS_NAIVE : STEPS_WINDOWS);
 }
 
-/* The cost that ranks an option. If the cost of naive is not known, it is assumed to be the cost
- * within the reach. The same applies to windows with an unknown cost. */
+/* Returns the cost that ranks an option. If the cost of naive or of windows is unknown, the cost
+ * within the reach is used. */
 static double rank_ns(const struct planner *p, enum strategy s)
 {
     const struct costing *c = &p->costing;
@@ -532,7 +537,7 @@ static enum status check_numbers(const struct job_request *job, struct err *err)
     return s;
 }
 
-/* Plans a job after the request is checked and the limit and the costs are read. */
+/* Checks the request, reads the limit and the costs, and initializes the answer. */
 static enum status begin(struct planner *p, const struct fingerprint *fp, struct err *err)
 {
     const struct job_request *job = p->job;
@@ -551,7 +556,8 @@ static enum status begin(struct planner *p, const struct fingerprint *fp, struct
     if (s != STATUS_OK)
         return s;
     p->alignment_bytes = layout_alignment_bytes(&out->layout, limit.entry_bytes);
-    /* A reserve beyond the reach leaves nothing of it, which is a result and not an error. */
+    /* If the reserve or the margin exceeds the reach, no usable bytes remain, which is a result and
+     * not an error. */
     if (reach_limit_reserve(&limit, job->reserve_bytes, &no_room) == STATUS_INVALID_ARGUMENT)
         return err_set_field(err, no_room.status, no_room.field, "%s", no_room.text);
     if (no_room.status != STATUS_OK ||

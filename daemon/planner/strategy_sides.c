@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Throughput of near reads relative to any reads of a set. */
+/* Returns the throughput of reads from the near side, relative to reads from both sides. */
 static struct maybe_f64 gain_of(const struct costing *c, uint32_t transaction_bytes,
                                 bool *out_extrapolated)
 {
@@ -22,8 +22,8 @@ static struct maybe_f64 gain_of(const struct costing *c, uint32_t transaction_by
     return IS_KNOWN(same) ? KNOWN_F64(same.v / near.v) : same;
 }
 
-/* The ratio of all SMs to those of the smaller side: the slowdown of a scan of everything by that
- * side. */
+/* Returns the slowdown if the smaller side alone scans all positions: the number of all SMs over
+ * the number of its SMs. */
 static double parts_of(const struct sm_partition *side_of_sm)
 {
     uint32_t count[2] = {0, 0};

@@ -1,19 +1,19 @@
 /* windows.c: assigns SM groups to windows evenly, and computes the bounds of the windows.
  *
- * Splitting numbers into k sums that are as equal as possible is NP-hard. But groups are few and
- * have two or three sizes, so a heuristic works:
+ * The division of numbers into k sums that are as equal as possible is NP-hard. Groups are few and
+ * have two or three sizes, so a heuristic is sufficient:
  *
- *   1. Longest first (Graham: Bounds on Multiprocessing Timing Anomalies, 1969): groups by falling
- *      size, each into the window with the smallest sum. Two sums then never differ by more than
- *      the largest group, since the group that made the difference went to the smallest sum.
- *   2. Improve: as long as moving one group, or exchanging two, between the fullest or the emptiest
- *      window and another one lowers the sum of squares, do the best of these. The sum of squares
- *      falls with each step, so this ends, and it never widens the gap.
+ *   1. Longest first (Graham: Bounds on Multiprocessing Timing Anomalies, 1969): Each group, in
+ *      order of falling size, goes to the window with the smallest sum. Two sums then never differ
+ *      by more than the largest group, because the last group went to the smallest sum.
+ *   2. Improve: Each step moves one group, or exchanges two groups, between the fullest or the
+ *      emptiest window and another window. It is the step that lowers the sum of squares most. The
+ *      steps end if none lowers the sum, and no step widens the gap between the windows.
  *
- * Worked example: sizes 7 7 6 6 5 5 4 4 4 into 3 windows. Longest first ends with 19 14 15;
- * exchanging a 7 with a 5 gives 17 16 15, then a 5 with a 4 gives 16 16 16.
+ * Worked example: sizes 7 7 6 6 5 5 4 4 4 into 3 windows. Longest first ends with 19 14 15. The
+ * exchange of a 7 and a 5 gives 17 16 15. The exchange of a 5 and a 4 gives 16 16 16.
  *
- * Limits: a local optimum. Three groups that have to change places at once stay where they are.
+ * The result is a local optimum. An exchange of three groups at once is not tried.
  */
 #include "planner/windows.h"
 
@@ -24,7 +24,7 @@
 
 /* ---- groups to windows ---- */
 
-/* More steps than any real chip needs. The number bounds the time of an answer, not its quality. */
+/* A limit for the time of an answer. No real chip needs this number of steps. */
 enum { IMPROVE_STEPS = 512 };
 
 static const uint32_t NO_GROUP = UINT32_MAX;
@@ -38,8 +38,8 @@ struct assignment {
     uint32_t members[REACH_MAX_GROUPS]; /* groups in each window */
 };
 
-/* One exchange: `give` moves to the window of `get`, and `get` moves back. If `get` is NO_GROUP,
- * only `give` moves. */
+/* One change: group `give` moves to window `to`, and group `get` moves from there to the window of
+ * `give`. If `get` is NO_GROUP, only `give` moves. */
 struct change {
     uint32_t give;
     uint32_t get;
@@ -76,8 +76,8 @@ static void assign_longest_first(struct assignment *d)
     }
 }
 
-/* The decrease of the sum of squares when `moved` moves from the window with sum a to the one with
- * sum b. */
+/* Returns the decrease of the sum of squares if `moved` moves from the window with sum a to the
+ * window with sum b. */
 static int64_t gain_of(int64_t a, int64_t b, int64_t moved)
 {
     return a * a + b * b - (a - moved) * (a - moved) - (b + moved) * (b + moved);
@@ -191,23 +191,23 @@ bool windows_assign(const uint32_t *sizes, uint32_t count, uint32_t windows, uin
 
 /* The bounds between windows.
  *
- * A window gets bytes in proportion to its SMs, so that all SMs finish together: with 50, 48 and 34
- * SMs, 132 GiB fall into 50, 48 and 34 GiB. Lengths are counted in whole units (the TLB entry, or
- * the requested granularity), bound k at floor(units * SMs so far / all SMs); bytes behind the last
- * whole unit belong to the last window.
+ * A window gets bytes in proportion to its SMs, so that all SMs finish together. With 50, 48 and 34
+ * SMs, 132 GiB are divided into 50, 48 and 34 GiB. Lengths are counted in whole units (the TLB
+ * entry, or the requested granularity). Bound k is at unit floor(units * SMs of windows 0..k / all
+ * SMs). Bytes behind the last whole unit belong to the last window.
  *
  * A proportional window that would exceed the limit is cut at the limit. The cut bytes are spread
  * over the other windows, again in proportion, until no window exceeds it.
  *
- * The limit is reach less one entry for this reason: a range of L bytes at any base touches at most
+ * The limit is the reach less one entry, because a range of L bytes at any base touches at most
  * ceil(L / entry) + 1 entries. With L <= reach - entry there are enough entries for bounds and
- * bases of any alignment. Bounds at entries only keep two windows from sharing one, so an odd
- * granularity may break that alignment without harm.
+ * bases of any alignment. Bounds that are multiples of the entry only keep two windows from sharing
+ * an entry. So bounds at another granularity cause no misses.
  */
 typedef unsigned __int128 wide;
 
-/* A common multiple of entry and granularity is used if a window has enough of them. The unit then
- * moves a bound by less than two percent of a window. */
+/* A common multiple of entry and granularity is the unit if a window has at least this number of
+ * units. A bound then moves by less than two percent of a window. */
 enum { UNITS_PER_WINDOW = 64 };
 
 uint64_t windows_unit(uint64_t entry_bytes, uint64_t granularity_bytes, uint64_t limit_bytes)
@@ -226,7 +226,7 @@ uint64_t windows_unit(uint64_t entry_bytes, uint64_t granularity_bytes, uint64_t
     return coarse > UINT64_MAX ? UINT64_MAX : (uint64_t)coarse;
 }
 
-/* One division into whole units. */
+/* One division of the bytes into whole units. */
 struct cut {
     const struct windows_request *request;
     uint64_t units;                   /* number of whole units */
@@ -242,7 +242,8 @@ static uint64_t cap_of(const struct cut *c, uint32_t w)
     return room / r->unit_bytes;
 }
 
-/* SMs of the windows that are not full, and the units that are left for them. */
+/* Returns the number of SMs of the windows that are not full, and writes the units that remain for
+ * these windows. */
 static uint64_t open_share(const struct cut *c, uint64_t *out_units)
 {
     uint64_t share = 0;
@@ -258,7 +259,8 @@ static uint64_t open_share(const struct cut *c, uint64_t *out_units)
     return share;
 }
 
-/* Marks the windows whose proportional part is beyond their cap. Returns true if there were any. */
+/* Marks the windows whose proportional part exceeds their cap. Returns whether it marked a
+ * window. */
 static bool fill_up(struct cut *c)
 {
     uint64_t units;
@@ -328,7 +330,7 @@ struct windows_result windows_cut(const struct windows_request *request, uint64_
         return result;
 
     /* Each turn fills at least one more window. There is room for all units, so not all windows can
-     * be beyond their caps at once, and the last open window takes the remaining units. */
+     * exceed their caps at once. The last open window takes the remaining units. */
     while (fill_up(&c))
         result.proportional = false;
     write_lengths(&c, lengths);
