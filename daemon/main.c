@@ -72,7 +72,7 @@ static enum status main_run(struct config *config, int argc, char **argv, struct
     return serve_run(config, argc, argv, REACHD_VERSION, err);
 }
 
-/* The exit code, from which a service manager decides whether to restart the daemon. */
+/* Returns the exit code, from which a service manager decides whether to restart the daemon. */
 static int main_exit_code(enum status status)
 {
     switch (status) {

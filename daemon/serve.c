@@ -1,9 +1,9 @@
 /* serve.c: the main loop of the daemon.
  *
- * One thread waits in epoll for a signal, a publication (only with a service manager)
- * and a point in time (only for its watchdog). When idle it does not wake at all. Everything else
- * happens in other threads: one per socket serves (http_threads.c), one per GPU measures
- * (pipeline), one maintains the store.
+ * One thread waits in epoll for a signal, a publication (only with a service manager) and a point
+ * in time (only for its watchdog). An idle daemon does not wake at all. All other work happens in
+ * other threads: one per socket serves (http_threads.c), one per GPU measures (pipeline), one
+ * maintains the store.
  */
 #include "serve.h"
 
@@ -33,7 +33,7 @@
 
 enum { SERVE_MAX_EVENTS = 4, SERVE_DEMO_POLL_MS = 50, DEMO_FREE_SHARE = 50 };
 
-/* Everything that lives while the daemon serves. */
+/* The objects that live while the daemon serves. */
 struct serve {
     struct config *config; /* owned by the caller; SIGHUP renews it */
     int argc;
@@ -55,8 +55,7 @@ struct serve {
     bool announced; /* --demo: the requests to try were printed */
 };
 
-/* ---- --demo: a GPU in any case, and requests to try
- * ---------------------------------------------- */
+/* ---- demo ---- */
 
 /* Returns whether every GPU has a fingerprint or has failed to get one. */
 static bool demo_is_ready(const struct snapshot *s)
@@ -83,8 +82,8 @@ static void demo_curl(const struct listen_set *sockets, const char *path)
     }
 }
 
-/* Prints a command of reachctl. It is the reachctl beside `program`, which is reachd as it was
- * started, or the one on PATH if reachd was found there. */
+/* Prints a command that calls reachctl. The program is beside `program`, the path of reachd, or on
+ * PATH if that path has no folder. */
 static void demo_reachctl(const struct listen_set *sockets, const char *program, unsigned gib)
 {
     const char *const address = sockets->addresses[0];
@@ -94,7 +93,7 @@ static void demo_reachctl(const struct listen_set *sockets, const char *program,
            address[0] == '/' ? "--socket " : "--url http://", address, gib);
 }
 
-/* The size in GiB of a job that uses nearly all of the memory of the first GPU. */
+/* Returns the size in GiB of a job that uses nearly all of the memory of the first GPU. */
 static unsigned demo_gib(const struct snapshot *s)
 {
     const unsigned gib = s->gpu_count ? (unsigned)(s->gpus[0].identity.memory_bytes >> 30) : 0;
@@ -129,8 +128,7 @@ static void demo_announce(const struct listen_set *sockets, const struct snapsho
     fflush(stdout);
 }
 
-/* ---- start --------------------------------------------------------------------------------------
- */
+/* ---- start ---- */
 
 /* Starts the pipeline. In a demo without a GPU, starts it again with a simulated one. */
 static enum status serve_start_pipeline(struct serve *s, struct err *err)
@@ -180,7 +178,7 @@ static enum status serve_signals(struct serve *s, struct err *err)
     sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
-    sigaction(SIGXFSZ, &ignore, NULL); /* a file at its size limit is an error of one write */
+    sigaction(SIGXFSZ, &ignore, NULL); /* a file at its size limit then fails one write */
     s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return s->signal_fd < 0
                ? err_set(err, STATUS_IO, "cannot create a signalfd: %s", strerror(errno))
@@ -304,8 +302,8 @@ static enum status serve_read_token(const struct serve *s, char *out, struct err
     return status;
 }
 
-/* SIGHUP: reads everything again; after an error everything stays unchanged. The driver is queried
- * again for its GPUs. */
+/* Handles SIGHUP: reads the options and the token again. After an error, both stay unchanged. The
+ * driver is queried again for its GPUs. */
 static void serve_reload(struct serve *s)
 {
     char others[200];
@@ -329,7 +327,7 @@ static void serve_reload(struct serve *s)
     serve_report_status(s, true);
 }
 
-/* Does the pending work, and returns the milliseconds until the next time, or -1 for never. */
+/* Does the pending work. Returns the milliseconds until there is work again, or -1 for never. */
 static int serve_due(struct serve *s)
 {
     int wait_ms = sd_notify_due(&s->sd_notify, s->pipeline, s->store_maintenance, s->http_threads);

@@ -11,11 +11,11 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
                       struct err *err);
 
 /* --check-config: makes every step of a start up to the database, which is not opened, and undoes
- * it. It warns and fails like serve_run. An address or a state file that another process has is no
- * failure, because a running daemon has them. */
+ * these steps. The function warns and fails like serve_run. An address or a state file that another
+ * process uses is no failure, because a running daemon uses both. */
 enum status serve_check(struct config *config, struct err *err);
 
-/* Sets the log options from now on. May be called at any time. */
+/* Sets the log options from now on. The function may be called at any time. */
 void serve_set_log(const struct config *config);
 
 #endif

@@ -76,8 +76,7 @@ uint64_t log_lost(void)
     return logger.lost;
 }
 
-/* ---- where lines go ---------------------------------------------------------------------------
- */
+/* ---- where lines go ---- */
 
 enum sink_kind { SINK_FILE, SINK_SOCKET, SINK_OWN, SINK_POLL };
 
@@ -147,8 +146,7 @@ static bool sink_journal(const char *record, size_t size)
                   sizeof name) == (ssize_t)size;
 }
 
-/* ---- one line in each format -------------------------------------------------------------------
- */
+/* ---- one line in each format ---- */
 
 static const char *level_name(enum log_level level)
 {
@@ -220,8 +218,7 @@ static bool write_line(enum log_level level, const char *message)
     return write_text(level, message);
 }
 
-/* ---- rate --------------------------------------------------------------------------------------
- */
+/* ---- rate ---- */
 
 static bool has_room(enum log_level level)
 {

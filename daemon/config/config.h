@@ -1,9 +1,9 @@
 /* config.h: the options of reachd.
  *
- * An option has one name and three places, of which the later wins: the configuration file
- * ("log-level = debug"), the environment (REACHD_LOG_LEVEL=debug) and the command line (--log-level
- * debug). config_table.c has the table of all options. Options that apply once (--measure, --help)
- * are accepted on the command line only.
+ * An option has one name and three places: the configuration file ("log-level = debug"), the
+ * environment (REACHD_LOG_LEVEL=debug) and the command line (--log-level debug). A later place
+ * overrides an earlier one. config_table.c has the table of all options. Options that apply once
+ * (--measure, --help) are accepted on the command line only.
  */
 #ifndef REACH_CONFIG_CONFIG_H
 #define REACH_CONFIG_CONFIG_H
@@ -47,7 +47,7 @@ struct config {
     const char *health;     /* "ADDRESS:PORT" for health probes, or NULL */
     bool health_given;      /* if false, health probes use the port after the port of `listen` */
     const char *socket;     /* a path, or NULL */
-    bool socket_given;      /* not a default: an error if it cannot be used */
+    bool socket_given;      /* if true, a socket that cannot be used is an error */
     const char *token_file; /* if NULL, the service manager's credential is used if there is one */
     uint32_t max_connections;     /* limit for the port; 0 means 1024 */
     uint32_t request_deadline_ms; /* 0 means 10 s */
@@ -105,7 +105,7 @@ void config_reload(struct config *to, const struct config *from, char *others, s
  * threads start. */
 void config_pass_on(const struct config *config);
 
-/* The options for the GPUs, borrowed from `config`. */
+/* Returns the options for the GPUs, which borrow from `config`. */
 struct gpu_options config_gpu_options(const struct config *config);
 
 /* Returns STATUS_INVALID_ARGUMENT if the simulator does not have a GPU of `simulated`; the daemon

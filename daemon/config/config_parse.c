@@ -21,12 +21,13 @@
 enum { CONFIG_DEFAULT_LOG_RATE = 50, CONFIG_NAME_BYTES = 64 };
 
 #define CONFIG_PREFIX "REACHD_"
-/* A variable that the environment file of the unit sets, and the unit puts on the command line. */
+/* A variable that the environment file of the unit sets. The unit puts its value on the command
+ * line. */
 #define CONFIG_OF_UNIT "REACHD_OPTIONS="
 /* A variable of the clients: the daemon's address. */
 #define CONFIG_OF_CLIENTS "REACHD_URL="
-/* The prefix for a daemon's workers. It differs, because variables with the common prefix would win
- * over the file at SIGHUP. */
+/* The prefix of variables for the workers of a daemon. It is not CONFIG_PREFIX, because variables
+ * with CONFIG_PREFIX would override the file at SIGHUP. */
 #define CONFIG_WORKER_PREFIX "REACH_WORKER_"
 
 /* A text with the lifetime of the configuration. */
@@ -58,7 +59,7 @@ void config_free(struct config *config)
     }
 }
 
-/* The default of the state file, which depends on the user and is determined once. */
+/* Returns the default path of the state file, which depends on the user and is determined once. */
 static const char *config_default_state(void)
 {
     static char path[PATH_MAX];
@@ -107,8 +108,7 @@ static enum status config_put(struct config *c, const struct config_option *o, c
     return status ? err_set(err, status, "%s %s", who, why.text) : STATUS_OK;
 }
 
-/* ---- file --------------------------------------------------------------------------------------
- */
+/* ---- file ---- */
 
 /* One line of a configuration file. */
 struct config_line {
@@ -209,7 +209,7 @@ static enum status config_load(const char *path, char *out, size_t *out_size, st
     return status;
 }
 
-/* The path from --config, else from the environment, else NULL. */
+/* Returns the path from --config, else from the environment, else NULL. */
 static const char *config_named_file(int argc, char **argv)
 {
     const char *named = getenv(CONFIG_PREFIX "CONFIG");
@@ -249,10 +249,9 @@ static enum status config_parse_file(int argc, char **argv, struct config *out, 
     return status;
 }
 
-/* ---- environment -------------------------------------------------------------------------------
- */
+/* ---- environment ---- */
 
-/* "log-level" -> "REACHD_LOG_LEVEL". */
+/* Writes the name of a variable: "log-level" becomes "REACHD_LOG_LEVEL". */
 static void config_variable(const char *prefix, const struct config_option *o,
                             char out[CONFIG_NAME_BYTES])
 {
@@ -263,7 +262,7 @@ static void config_variable(const char *prefix, const struct config_option *o,
     out[used] = '\0';
 }
 
-/* The items of a list are separated by semicolons. */
+/* Stores the items of a list, which are separated by semicolons. */
 static enum status config_parse_list(struct config *c, const struct config_option *o,
                                      const char *value, const char *who, struct err *err)
 {
@@ -284,7 +283,7 @@ static enum status config_parse_list(struct config *c, const struct config_optio
     return STATUS_OK;
 }
 
-/* A variable with our prefix that is not an option is most likely misspelled. */
+/* Finds a variable with our prefix that is not an option. It is most likely misspelled. */
 static void config_find_unknown(struct config *c)
 {
     for (char **v = environ; v && *v; v++) {
@@ -328,10 +327,10 @@ static enum status config_parse_environment(struct config *out, bool only_live, 
     return STATUS_OK;
 }
 
-/* ---- command line ------------------------------------------------------------------------------
- */
+/* ---- command line ---- */
 
-/* The option of `argument` ("--name", "--name=value", "--no-name"), or NULL if there is none. */
+/* Returns the option of `argument` ("--name", "--name=value", "--no-name"), or NULL if there is
+ * none. */
 static const struct config_option *config_match(const char *argument, bool *out_no)
 {
     static const char no[] = "--no-";
@@ -382,7 +381,7 @@ static enum status config_check(const struct config *c, struct err *err)
     return wrong ? err_set(err, STATUS_INVALID_ARGUMENT, "%s", wrong) : STATUS_OK;
 }
 
-/* `reachd --worker`, which gets its options from the daemon. */
+/* Returns whether the command is `reachd --worker`, which gets its options from the daemon. */
 static bool config_is_worker(int argc, char **argv, struct config *out)
 {
     if (argc == 2 && strcmp(argv[1], "--worker") == 0) {
@@ -415,8 +414,7 @@ enum status config_parse(int argc, char **argv, struct config *out, struct err *
     return status ? status : config_check(out, err);
 }
 
-/* ---- the worker ---------------------------------------------------------------------------------
- */
+/* ---- the worker ---- */
 
 void config_pass_on(const struct config *config)
 {
@@ -431,8 +429,7 @@ void config_pass_on(const struct config *config)
     }
 }
 
-/* ---- what others ask for -----------------------------------------------------------------------
- */
+/* ---- what other modules use ---- */
 
 void config_reload(struct config *to, const struct config *from, char *others, size_t size)
 {

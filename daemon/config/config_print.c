@@ -9,7 +9,7 @@ static void print_row(const struct config_option *o, FILE *out)
 {
     const char *line = o->help;
     char left[64];
-    const bool worker = strcmp(o->name, "worker") == 0; /* an option that is given with one value */
+    const bool worker = strcmp(o->name, "worker") == 0; /* its value follows an equals sign */
 
     snprintf(left, sizeof left, "  --%s%s%s%s", o->type == CONFIG_SWITCH && o->on ? "no-" : "",
              o->name, o->argument ? worker ? "=" : " " : "", o->argument ? o->argument : "");

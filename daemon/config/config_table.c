@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- checks of a value -------------------------------------------------------------------------
- */
+/* ---- checks of a value ---- */
 
 static enum status config_wrong(struct err *err, const char *message)
 {
@@ -30,8 +29,7 @@ static enum status check_worker(const char *value, struct err *err)
     return config_wrong(err, "goes with no other option");
 }
 
-/* ---- the table ---------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 static const struct config_word log_levels[] = {{"error", LOG_LEVEL_ERROR},
                                                 {"warning", LOG_LEVEL_WARNING},
@@ -164,8 +162,7 @@ const struct config_option config_options[] = {
 
 const size_t config_option_count = sizeof config_options / sizeof config_options[0];
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 static void *config_field(struct config *c, const struct config_option *o)
 {

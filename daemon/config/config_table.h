@@ -17,16 +17,16 @@ enum config_type {
     CONFIG_FLAG      /* stores no value */
 };
 
-/* The heading in --help. CONFIG_ONCE options are accepted on the command line only. */
+/* The heading of an option in --help. CONFIG_ONCE options are accepted on the command line only. */
 enum config_section { CONFIG_SERVING = 0, CONFIG_GPUS, CONFIG_LOG, CONFIG_ONCE, CONFIG_SECTIONS };
 
 struct config_word {
-    const char *name; /* terminated by NULL */
+    const char *name; /* NULL in the last row */
     int value;
 };
 
 struct config_option {
-    const char *name; /* "log-level": --log-level, REACHD_LOG_LEVEL, log-level = */
+    const char *name; /* "log-level" stands for --log-level, REACHD_LOG_LEVEL and log-level = */
     enum config_section section;
     enum config_type type;
     bool live;             /* SIGHUP can change it */
@@ -47,7 +47,7 @@ extern const struct config_option config_options[];
 extern const size_t config_option_count;
 
 /* Stores a value; `*err` gets a message without a subject: "takes a number from 1 to 9". A switch
- * takes "yes" and "no", a place "none". Borrows `value`. */
+ * takes "yes" and "no", and a place takes "none". Borrows `value`. */
 enum status config_store(struct config *c, const struct config_option *o, const char *value,
                          enum config_source source, struct err *err);
 
@@ -56,7 +56,7 @@ enum status config_store(struct config *c, const struct config_option *o, const 
 const char *config_show(const struct config *c, const struct config_option *o, size_t index,
                         char *out, size_t out_size);
 
-/* Returns whether both have the same value. */
+/* Returns whether the option has the same value in `a` and `b`. */
 bool config_same(const struct config *a, const struct config *b, const struct config_option *o);
 /* Copies a value that is neither a text nor a list. */
 void config_copy(struct config *to, const struct config *from, const struct config_option *o);

@@ -102,7 +102,7 @@ const uint32_t *observation_chase(const struct observation *o, uint32_t p)
     return o->result.values + (size_t)p * o->spec.samples;
 }
 
-/* ROUND and PAIRS have the same axes except for the first. */
+/* ROUND and PAIRS have the same axes except for the first axis. */
 static const uint32_t *slice(const struct observation *o, uint32_t outer, uint32_t half,
                              uint32_t sm)
 {

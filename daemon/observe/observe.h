@@ -20,7 +20,7 @@
 struct observation {
     struct probe_spec spec;
     struct probe_result result;   /* owned */
-    struct assessment assessment; /* whether it was disturbed */
+    struct assessment assessment; /* whether the observation was disturbed */
 };
 
 /* A zeroed observation may be freed. */
@@ -28,11 +28,11 @@ void observation_free(struct observation *take);
 
 /* Writes every field. */
 void observation_write(struct json_writer *t, const char *name, const struct observation *o);
-/* Writes it as a separate text. The caller frees it. Returns NULL if there is no memory. */
+/* Returns the text of an observation, which the caller frees. Returns NULL if memory runs out. */
 char *observation_to_text(const struct observation *o, size_t *out_bytes);
-/* Reads strictly. Returns STATUS_PROTOCOL, with the field's name, for unknown fields, wrong types,
- * out-of-range numbers and a value count that does not fit the spec. On success the caller owns
- * `*out`. */
+/* Reads an observation strictly. Returns STATUS_PROTOCOL, with the field's name, for unknown
+ * fields, wrong types, out-of-range numbers and a value count that does not fit the spec. On
+ * success the caller owns `*out`. */
 enum status observation_from_json(const json_t *json, struct observation *out, struct err *err);
 
 /* The numbers of the first list "values" in a line of JSON, taken out of it before it is parsed. */
@@ -41,11 +41,13 @@ struct observation_values {
     size_t count;
 };
 /* Takes the numbers out of the line, which ends with a NUL: the line becomes shorter, and its list
- * empty. A line without such a list stays as it is. So does a list that contains blanks or anything
- * but integers from 0 to 2^32 - 1; the parser reports the error. May return STATUS_NO_MEMORY. */
+ * empty. A line without such a list stays as it is. A list with blanks, or with anything but
+ * integers from 0 to 2^32 - 1, also stays, and the parser reports the error. May return
+ * STATUS_NO_MEMORY. */
 enum status observation_take_values(char *line, size_t *io_length, struct observation_values *out,
                                     struct err *err);
-/* Like observation_from_json, with the values of such a line, which it takes in any case. */
+/* Reads like observation_from_json, with the values of such a line. Takes the values in any
+ * case. */
 enum status observation_from_parts(const json_t *json, struct observation_values *take,
                                    struct observation *out, struct err *err);
 
@@ -56,7 +58,7 @@ enum status gpu_identity_from_json(const json_t *json, struct gpu_identity *out,
 void gpu_limits_write(struct json_writer *t, const char *name, const struct gpu_limits *limits);
 enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, struct err *err);
 
-/* Observations in order, and their memory. Zero it to start. */
+/* A list of observations in order. The caller zeroes it before the first use. */
 struct observation_list {
     struct observation *items; /* owned */
     size_t count;
@@ -72,9 +74,9 @@ struct observation_set {
     size_t count;
     size_t capacity;
     struct observation_list excluded; /* disturbed and unusable ones */
-    uint32_t others;                  /* most other processes that any observation reported */
-    size_t interrupted;               /* stretches within probes (probe_conditions.interruptions) */
-    size_t disturbed; /* of these, in the device's own memory; others do not affect levels */
+    uint32_t others;                  /* largest number of other processes in an observation */
+    size_t interrupted;               /* sum of probe_conditions.interruptions, in device memory */
+    size_t disturbed; /* number of observations in device memory that are not clean */
 };
 
 /* Returns whether other processes had the GPU open, or worked on it according to the probes. */
@@ -86,41 +88,42 @@ enum status observation_set_add(struct observation_set *set, struct observation 
                                 struct err *err);
 void observation_set_free(struct observation_set *take);
 
-/* The first observation of this kind after `o`, or of all if `o` is NULL, in the device's own
- * memory. Returns NULL if there is none. */
+/* Returns the first observation of this kind in the device's own memory after `o`, or of all if `o`
+ * is NULL. Returns NULL if there is none. */
 const struct observation *observation_next(const struct observation_set *set,
                                            const struct observation *o, enum probe_kind kind);
 
-/* The first observation after `o` that touches the same memory as `spec`. Returns NULL if there is
- * none. */
+/* Returns the first observation after `o` that touches the same memory as `spec`. Returns NULL if
+ * there is none. */
 const struct observation *observation_next_same_memory(const struct observation_set *set,
                                                        const struct observation *o,
                                                        const struct probe_spec *spec);
 
-/* CHASE: the row of point `p`: spec.samples values. */
+/* CHASE: returns the row of point `p`, which has spec.samples values. */
 const uint32_t *observation_chase(const struct observation *o, uint32_t p);
-/* ROUND: half 0 (control) or 1 (after thrashing) of SM position `sm` in `repeat`:
+/* ROUND: returns half 0 (control) or 1 (after thrashing) of SM position `sm` in `repeat`, which has
  * spec.slice_pages values. */
 const uint32_t *observation_round(const struct observation *o, uint32_t repeat, uint32_t half,
                                   uint32_t sm);
-/* PAIRS: the same values, by the pivot's place in the spec. */
+/* PAIRS: returns the values of such a half, by the pivot's place in the spec. */
 const uint32_t *observation_pair(const struct observation *o, uint32_t pivot, uint32_t half,
                                  uint32_t sm);
-/* SIDES: the row of the SM at place `sm` of the spec in `repeat`: spec.samples values. */
+/* SIDES: returns the spec.samples values of the SM at place `sm` of the spec in `repeat`. */
 const uint32_t *observation_sides(const struct observation *o, uint32_t repeat, uint32_t sm);
-/* SHARED: the row of the SM at place `sm` of the spec in `repeat`: spec.point_count values. */
+/* SHARED: returns the spec.point_count values of the SM at place `sm` of the spec in `repeat`. */
 const uint32_t *observation_shared(const struct observation *o, uint32_t repeat, uint32_t sm);
-/* PEER: row 0, or the row of SM position `row` - 1, in `repeat`: probe_peer_columns values. */
+/* PEER: returns row 0, or the row of SM position `row` - 1, in `repeat`. A row has
+ * probe_peer_columns values. */
 const uint32_t *observation_peer(const struct observation *o, uint32_t repeat, uint32_t row);
-/* READ, CONCURRENCY: GB/s of all SMs together in one repeat, and of one SM position. One GB/s is
- * 10^9 bytes per second; bytes are accesses times the length of one. */
+/* READ, CONCURRENCY: return the GB/s of all SMs together in one repeat, and of one SM position. One
+ * GB/s is 10^9 bytes per second; the bytes are the accesses times the length of an access. */
 double observation_read_gbps(const struct observation *o, uint32_t p, uint32_t repeat);
-/* Time from the start of the first SM to the end of the last one. */
+/* Returns the nanoseconds from the start of the first SM to the end of the last one. */
 uint32_t observation_read_ns(const struct observation *o, uint32_t p, uint32_t repeat);
 double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_t repeat,
                                 uint32_t sm);
-/* MEANS: mean cycles of one load at point `p`. MEAN_PAIRS: mean cycles of SM position `sm` after SM
- * position `other` has walked. */
+/* MEANS: returns the mean cycles of a load at point `p`. MEAN_PAIRS: returns the mean cycles of a
+ * load of SM position `sm` after SM position `other` has walked. */
 double observation_mean(const struct observation *o, uint32_t p);
 double observation_mean_pair(const struct observation *o, uint32_t sm, uint32_t other);
 

@@ -5,12 +5,12 @@
  *
  * A spec's JSON has the fields that its kind uses and no others, so that a reader sees the request
  * and a zero is never mistaken for a value. Counts are the lengths of the arrays. An idle SM is
- * null in window_of_sm. A read that is not the curve's also has access and transaction_bytes; one
- * over scattered memory, run_bytes and scattered_bytes.
+ * null in window_of_sm. A read that does not belong to the curve also has access and
+ * transaction_bytes. A read over scattered memory also has run_bytes and scattered_bytes.
  *
- * The values are one flat array, last axis fastest, beside the lengths of its axes: nested arrays
- * would cost a node per row, and every reader can fold a flat one. A ROUND of 132 SMs, 8 pages and
- * 7 repeats is 14 784 values, about 55 KB of text.
+ * The values are one flat array, whose last axis is fastest, beside the lengths of its axes. Nested
+ * arrays would cost a node per row, and every reader can fold a flat array. A ROUND of 132 SMs, 8
+ * pages and 7 repeats is 14 784 values, about 55 KB of text.
  */
 #include "observe/observe.h"
 
@@ -36,7 +36,7 @@ _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_O
 
 static const struct json_names paths = {probe_path_name, PATH_COUNT};
 
-/* The variants are parts of a spec. */
+/* The variants of these fields are the parts of a spec (probe_parts). */
 static const struct json_field spec_fields[] = {
     NUMBER(stride_bytes, U64, SPEC_PAGES | SPEC_STRIDE),
     NUMBER(base_bytes, U64, SPEC_BASE),
@@ -212,8 +212,7 @@ enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, str
     return json_reader_end(&in);
 }
 
-/* ---- observations -----------------------------------------------------------------------------
- */
+/* ---- observations ---- */
 
 static const struct json_field sm_ids = {"sm_ids",
                                          JSON_FIELD_U16_LIST,
@@ -279,7 +278,7 @@ void observation_write(struct json_writer *t, const char *name, const struct obs
     json_writer_close(t, '}');
 }
 
-/* A publication of means need not report the SM that walked. */
+/* Reads the SMs that took part. A publication of means need not report the SM that walked. */
 static void sm_ids_from_json(struct json_reader *in, enum probe_kind kind, struct probe_result *out)
 {
     json_fields_read(in, &sm_ids, 1, 0, out);

@@ -1,5 +1,5 @@
-/* observe_values.c: reads the long list of an observation's JSON without a JSON value for each
- * number, and the text that contains it.
+/* observe_values.c: reads the values of an observation without a JSON value for each number, and
+ * writes the text of an observation.
  *
  * The bytes "values":[ begin a list of that name at any place, or a list whose name ends in an
  * escaped quote and the word. Only the whole observation may contain the former, and no object may
@@ -26,7 +26,7 @@ static const char *read_number(const char *at, uint32_t *out)
     return at;
 }
 
-/* Reads the numbers up to the bracket. Returns false if there is anything else. */
+/* Reads the numbers up to the bracket. Returns false if the text contains anything else. */
 static bool read_numbers(const char *at, const char *end, uint32_t *out)
 {
     for (;;) {

@@ -1,5 +1,5 @@
-/* backend.c: answers the API's requests from the store and the pipeline. No slot waits for a
- * measurement, but slots that read the database wait for the disk. */
+/* backend.c: answers the API's requests from the store and the pipeline. No function waits for a
+ * measurement, but functions that read the database wait for the disk. */
 #include "service/backend.h"
 
 #include "api/encode/encode.h"
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BACKEND_MAX_PAGE = 1000, BACKEND_MAX_SERVED = 64 }; /* text of a measurement */
+/* The largest numbers of rows in a page, and of served documents in a row. */
+enum { BACKEND_MAX_PAGE = 1000, BACKEND_MAX_SERVED = 64 };
 
 static void write_time_or_null(struct json_writer *t, const char *name, int64_t wall_seconds)
 {
@@ -94,10 +95,9 @@ static enum status backend_forget(void *self, const char *uuid, struct err *err)
     return pipeline_forget(b->pipeline, uuid, err);
 }
 
-/* ---- pages ------------------------------------------------------------------------------------
- */
+/* ---- pages ---- */
 
-/* Begins {NAME: list, "next": number or null}. */
+/* Begins a page: {NAME: list, "next": number or null}. */
 static void begin_page(struct json_writer *t, const char *name)
 {
     json_writer_open(t, NULL, '{');

@@ -14,7 +14,7 @@ struct backend {
     const struct reference *reference; /* chips to compare with, borrowed; may be NULL */
 };
 
-/* Returns every slot of the API's contract. The result borrows `backend`. */
+/* Returns the functions that the API calls. The result borrows `backend`. */
 struct api_backend backend_api(struct backend *backend);
 
 #endif

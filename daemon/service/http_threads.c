@@ -3,8 +3,8 @@
  *     thread: serve what is ready, beat, sleep        watcher: check the heartbeat, wake the thread
  *
  * The threads share the snapshot cell, the backend and the counters. Each thread renders and caches
- * its own documents. Connection slots are divided among them first, because file descriptors belong
- * to the process.
+ * its own documents. Connection slots are divided among the threads first, because file descriptors
+ * belong to the process.
  */
 #include "service/http_threads.h"
 

@@ -12,7 +12,7 @@ struct http_threads;
 
 struct http_threads_options {
     struct snapshot_cell *cell;        /* borrowed, like the backend, until http_threads_close */
-    const struct api_backend *backend; /* several threads may call its slots */
+    const struct api_backend *backend; /* several threads may call its functions */
     const char *daemon_version;        /* static string */
     const char *token;                 /* copied; "" means none */
     nsec_t request_deadline_ns;        /* 0 means 10 s */
@@ -25,8 +25,8 @@ enum status http_threads_open(struct listen_set *sockets,
                               const struct http_threads_options *options, struct http_threads **out,
                               struct err *err);
 /* Returns whether every thread was alive since the last call, and wakes them, so that they can beat
- * their heartbeats. `out_stuck` gets the name of one that was not alive. Only one watcher may call
- * it. */
+ * their heartbeats. `out_stuck` gets the name of a thread that was not alive. Only one watcher may
+ * call it. */
 bool http_threads_are_alive(struct http_threads *http_threads, char *out_stuck, size_t size);
 /* Sets another token for POST and DELETE, from the next request on. */
 void http_threads_set_token(struct http_threads *http_threads, const char *token);

@@ -23,7 +23,7 @@
 
 enum { LISTEN_BACKLOG = 512, LISTEN_FIRST_PASSED_FD = 3, LISTEN_SOCKET_MODE = 0660 };
 
-/* Returns an address as "127.0.0.1:17322". */
+/* Writes an address in the form "127.0.0.1:17322", or the path of a Unix socket. */
 static void listen_name(const struct sockaddr *address, socklen_t length, char *out,
                         size_t out_size)
 {
@@ -54,7 +54,7 @@ static void listen_add(struct listen_set *set, int fd, enum listen_role role)
     set->fds[set->count++] = fd;
 }
 
-/* The role of descriptor `i`, by its name among "a:b:c" and by its family. */
+/* Returns the role of descriptor `i`, by its name in the list "a:b:c" and by its family. */
 static enum listen_role listen_inherited_role(const char *names, int i, int fd)
 {
     struct sockaddr_storage address = {0};
@@ -126,8 +126,8 @@ static void listen_split(char *text, const char **host, const char **port)
 }
 
 /* Takes another port of the same host, under the name of the requested one. So a check
- * (--check-config) does not fail because a running daemon has the address. It fails if the other
- * socket is in the same configuration. */
+ * (--check-config) does not fail because a running daemon has the address. The check does fail if
+ * the other socket is in the same configuration. */
 static bool listen_stand_in(const struct addrinfo *asked, enum listen_role role,
                             struct listen_set *set)
 {

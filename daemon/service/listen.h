@@ -25,10 +25,10 @@ struct listen_set {
                                                is none */
 };
 
-/* Takes the sockets from systemd (LISTEN_FDS) if there are any, else those of the configuration. If
- * a default socket is not available, this is logged and the socket is left out. If a requested one
- * is not available, that is an error. Sockets from systemd with "health" in their name
- * (FileDescriptorName=) are for probes. */
+/* Takes the sockets from systemd (LISTEN_FDS) if there are any, else those of the configuration. A
+ * default socket that is not available is logged and left out. A requested socket that is not
+ * available is an error. Sockets from systemd with "health" in their name (FileDescriptorName=) are
+ * for probes. */
 enum status listen_open(const struct config *config, struct listen_set *out, struct err *err);
 /* Returns STATUS_INVALID_ARGUMENT if a socket can be reached from another machine. The socket for
  * probes is exempt. */

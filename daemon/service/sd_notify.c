@@ -15,7 +15,7 @@
 
 enum { NOTIFY_USEC_PER_MSEC = 1000, NOTIFY_GPU_STATES = GPU_STATE_STALE + 1 };
 
-/* Half of WATCHDOG_USEC in milliseconds, or -1. */
+/* Returns half of WATCHDOG_USEC in milliseconds, or -1 without a watchdog. */
 static int sd_notify_watchdog_ms(void)
 {
     const char *usec = getenv("WATCHDOG_USEC");

@@ -1,6 +1,6 @@
 /* sd_notify.h: the service manager's protocol (sd_notify(3)): the line of `systemctl status`, and a
  * watchdog that is notified only while every thread is alive. Without a service manager
- * (NOTIFY_SOCKET) all of this does nothing. */
+ * (NOTIFY_SOCKET) the functions do nothing. */
 #ifndef REACH_SERVICE_SD_NOTIFY_H
 #define REACH_SERVICE_SD_NOTIFY_H
 
@@ -18,7 +18,7 @@ struct sd_notify {
     char status[200]; /* sent last */
 };
 
-/* Reads the environment and clears it, so that workers do not inherit it. */
+/* Reads the variables of the protocol and unsets them, so that workers do not inherit them. */
 struct sd_notify sd_notify_open(void);
 /* Sends lines as in sd_notify(3): "READY=1", "STOPPING=1\nSTATUS=...". */
 void sd_notify_send(const struct sd_notify *n, const char *lines);

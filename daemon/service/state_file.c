@@ -24,7 +24,7 @@ static bool state_file_in_memory(const struct config *config)
     return strcmp(config->state, ":memory:") == 0;
 }
 
-/* Returns whether directories are made: those of the default path and of a demo. */
+/* Returns whether to make missing directories: yes for the default path and in a demo. */
 static bool state_file_makes_directory(const struct config *config)
 {
     return config->demo || !config->state_given;

@@ -7,7 +7,7 @@
 
 /* Checks conditions that waiting does not change: the permissions, the kind of file, and whether a
  * newer release wrote it. Changes nothing. Returns STATUS_READ_ONLY, STATUS_INVALID_ARGUMENT or
- * STATUS_NOT_SUPPORTED if one of them is not met. */
+ * STATUS_NOT_SUPPORTED if a condition is not met. */
 enum status state_file_check(const struct config *config, struct err *err);
 
 /* Opens config->state after that check. Creates its directory if the path is the default or with

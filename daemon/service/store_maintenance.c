@@ -26,7 +26,7 @@ struct store_maintenance {
     pthread_t thread;
 };
 
-/* Returns whether a GPU may have to be measured because of an event. */
+/* Returns whether a change of the health may require a measurement. */
 static bool lost_or_found(const struct store_health *before, const struct store_health *now,
                           bool renewed)
 {

@@ -7,8 +7,8 @@
 
 struct store_maintenance;
 
-/* Starts the thread, which borrows both until store_maintenance_stop. When idle it sleeps; while
- * nothing can be written it tries every few seconds. */
+/* Starts the thread, which borrows `store` and `pipeline` until store_maintenance_stop. An idle
+ * thread sleeps. While nothing can be written, the thread tries again every few seconds. */
 enum status store_maintenance_start(struct store *store, struct pipeline *pipeline,
                                     struct store_maintenance **out, struct err *err);
 /* Returns whether the thread was alive since the last call, and wakes it, so that it can beat its

@@ -1,4 +1,4 @@
-/* token.c: reads a small secret. It refuses an empty file, a file with two lines, and one that
+/* token.c: reads a small secret. It refuses an empty file, a file with two lines, and a file that
  * every user can read. See token.h. */
 #include "service/token.h"
 

@@ -10,9 +10,9 @@ enum { TOKEN_MIN_CHARS = 16, TOKEN_MAX_CHARS = 256, TOKEN_BYTES = TOKEN_MAX_CHAR
 #define TOKEN_CREDENTIAL "reachd-token"
 
 /* Reads the token from `path`. If `path` is NULL, reads the credential in $CREDENTIALS_DIRECTORY;
- * without one, `out` is "". A file contains 16 to 256 visible ASCII characters and an optional line
- * feed, and must not be readable by every user. Returns STATUS_INVALID_ARGUMENT, also if there is
- * no such file, or STATUS_IO. The error message never contains the token. */
+ * without a credential, `out` is "". A file contains 16 to 256 visible ASCII characters and an
+ * optional line feed, and must not be readable by every user. Returns STATUS_INVALID_ARGUMENT, also
+ * if there is no such file, or STATUS_IO. The error message never contains the token. */
 enum status token_load(const char *path, char out[TOKEN_BYTES], struct err *err);
 
 #endif

@@ -64,7 +64,7 @@ static const struct snapshot_gpu *find_by_speed(const struct snapshot *s, const 
 }
 
 /* Finds a GPU by the beginning of its UUID, as CUDA_VISIBLE_DEVICES allows. Returns NULL without an
- * error if the text is not one. */
+ * error if no UUID begins with the text. */
 static const struct snapshot_gpu *find_prefix(const struct snapshot *s, const char *name,
                                               struct err *err)
 {

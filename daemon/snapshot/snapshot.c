@@ -150,7 +150,7 @@ void snapshot_publish(struct snapshot_cell *cell, struct snapshot *take)
     pthread_mutex_unlock(&cell->mutex);
     snapshot_release(&before->view);
     if (cell->watch_fd >= 0 && write(cell->watch_fd, &one, sizeof(one)) < 0)
-        return; /* if full, the descriptor is readable already */
+        return; /* a full counter keeps the descriptor readable */
 }
 
 const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *uuid_or_index)
@@ -161,7 +161,7 @@ const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *u
     if (!uuid_or_index || uuid_or_index[0] == '\0')
         return NULL;
     index = strtoul(uuid_or_index, &end, 10);
-    /* Digits without a leading zero, which are neither a UUID nor a typing error. */
+    /* An index has digits without a leading zero, and is neither a UUID nor a typing error. */
     if (isdigit((unsigned char)uuid_or_index[0]) && *end == '\0' &&
         (uuid_or_index[0] != '0' || end == uuid_or_index + 1))
         return index < s->gpu_count ? &s->gpus[index] : NULL;

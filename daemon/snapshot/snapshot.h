@@ -46,7 +46,7 @@ struct snapshot {
 
 struct snapshot_cell; /* holds the newest view */
 
-/* A cell with an empty view of generation 1. Returns NULL if memory runs out. */
+/* Returns a cell with an empty view of generation 1, or NULL if memory runs out. */
 struct snapshot_cell *snapshot_cell_new(void);
 void snapshot_cell_free(struct snapshot_cell *take);
 /* Returns a descriptor (eventfd, non-blocking) that becomes readable with each publication from now
@@ -54,14 +54,14 @@ void snapshot_cell_free(struct snapshot_cell *take);
  * the cell. */
 int snapshot_cell_watch(struct snapshot_cell *cell);
 
-/* The generation of the newest view, read without a lock. A caller can compare it with the
+/* Returns the generation of the newest view, without a lock. A caller can compare it with the
  * generation of its view. */
 uint64_t snapshot_generation(struct snapshot_cell *cell);
-/* The newest view, which must be released with snapshot_release. Never NULL. */
+/* Returns the newest view, which is never NULL and must be released with snapshot_release. */
 const struct snapshot *snapshot_acquire(struct snapshot_cell *cell);
 void snapshot_release(const struct snapshot *take);
 
-/* A zeroed draft with room for `gpu_count` GPUs, or a copy of `from`. Returns NULL if memory runs
+/* Return a zeroed draft with room for `gpu_count` GPUs, or a copy of `from`, or NULL if memory runs
  * out. */
 struct snapshot *snapshot_draft(uint32_t gpu_count);
 struct snapshot *snapshot_draft_copy(const struct snapshot *from);
@@ -73,10 +73,10 @@ void snapshot_discard(struct snapshot *take);
 /* Finds a GPU by UUID (complete, case ignored) or by decimal index ("0"). Returns NULL if there is
  * no such GPU. */
 const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *uuid_or_index);
-/* Finds a GPU by its name in a request. The name is a UUID, the beginning of one, an index, "pci:N"
- * or "cuda:N". "pci:N" counts the GPUs that the driver shows, by PCI address, like nvidia-smi and
- * Slurm. "cuda:N" counts like CUDA without CUDA_DEVICE_ORDER. If the result is NULL, `*err` has the
- * reason, or STATUS_OK for a node without GPUs. */
+/* Finds a GPU by its name in a request. The name is a UUID, the beginning of a UUID, an index,
+ * "pci:N" or "cuda:N". "pci:N" counts the GPUs that the driver shows, by PCI address, like
+ * nvidia-smi and Slurm. "cuda:N" counts like CUDA without CUDA_DEVICE_ORDER. If the result is NULL,
+ * `*err` has the reason, or STATUS_OK for a node without GPUs. */
 const struct snapshot_gpu *snapshot_resolve(const struct snapshot *s, const char *name,
                                             struct err *err);
 

@@ -53,8 +53,7 @@ static enum status read_rows(struct store *store, const char *sql, const struct 
     return store_read_end(store, s, r->corrupt);
 }
 
-/* ---- columns ----------------------------------------------------------------------------------
- */
+/* ---- columns ---- */
 
 /* Every query for rows with documents begins with these columns. */
 enum { DOCUMENT = 0, DOCUMENT_HASH, IS_GOOD, FIRST_COLUMN };
@@ -130,8 +129,7 @@ static bool observation_row(struct reading *r, sqlite3_stmt *stmt,
     return false;
 }
 
-/* ---- fingerprints ------------------------------------------------------------------------------
- */
+/* ---- fingerprints ---- */
 
 /* A fingerprint and its row. */
 struct found {
@@ -304,8 +302,7 @@ enum status store_list_gpus(struct store *store, struct gpu_identity *out, uint3
     return s;
 }
 
-/* ---- listings ---------------------------------------------------------------------------------
- */
+/* ---- listings ---- */
 
 /* The upper bound of the row numbers of a page. If `before` is 0, the page begins with the newest
  * row, because no row has the largest number. */
@@ -420,8 +417,7 @@ enum status store_observation_json(struct store *store, const char *uuid, int64_
                : s;
 }
 
-/* ---- a whole run -------------------------------------------------------------------------------
- */
+/* ---- a whole run ---- */
 
 /* Reads the GPU and the limits of a run. */
 static enum status read_run(struct reading *r, sqlite3_stmt *stmt)
