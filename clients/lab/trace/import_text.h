@@ -1,5 +1,5 @@
-/* import_text.h: reads the lines of a long text, numbers in them, and SASS opcodes. Private to the
- * importers. A line is valid until the next one is read. */
+/* import_text.h: reads the lines of a long text, numbers in them, and SASS opcodes. Only the
+ * importers include this header. A line is valid until the next line is read. */
 #ifndef REACH_CLIENTS_LAB_TRACE_IMPORT_TEXT_H
 #define REACH_CLIENTS_LAB_TRACE_IMPORT_TEXT_H
 

@@ -1,5 +1,5 @@
-/* rlt_format.h: constants and encodings of .rlt. Private to rlt_write.c and rlt_read.c;
- * clients/cuda/reach_trace.cuh has its own copy. */
+/* rlt_format.h: constants and encodings of .rlt. Only rlt_write.c and rlt_read.c include this
+ * header. clients/cuda/reach_trace.cuh has its own copy. */
 #ifndef REACH_CLIENTS_LAB_TRACE_RLT_FORMAT_H
 #define REACH_CLIENTS_LAB_TRACE_RLT_FORMAT_H
 

@@ -1,5 +1,5 @@
 /* trace_commands.h: the commands of reach-lab that make, import and describe traces. `argv` begins
- * behind the command. Each returns an exit status and reports errors on stderr. */
+ * behind the command. Each command returns an exit status and reports errors on stderr. */
 #ifndef REACH_CLIENTS_LAB_TRACE_TRACE_COMMANDS_H
 #define REACH_CLIENTS_LAB_TRACE_TRACE_COMMANDS_H
 

@@ -1,4 +1,5 @@
-/* trace_regions.h: moves the addresses of a trace together. Private to trace_load.c. */
+/* trace_regions.h: moves the addresses of a trace together. Only trace_load.c includes this header.
+ */
 #ifndef REACH_CLIENTS_LAB_TRACE_TRACE_REGIONS_H
 #define REACH_CLIENTS_LAB_TRACE_TRACE_REGIONS_H
 

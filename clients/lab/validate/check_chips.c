@@ -135,7 +135,7 @@ static void check_held_share(const struct fingerprint *fp, const struct sim_desc
 static void check_scattered(const char *folder, struct measured_tally *tally)
 {
     static const char chip[] =
-        "nvidia-h200-2ea0ea17-2026-11-22"; /* one of the two GPUs of that visit */
+        "nvidia-h200-2ea0ea17-2026-11-22"; /* one of the two GPUs of the visit below */
     static const char file[] = "visit-memory-h200-2026-11-22/fragmented.json";
     struct err err = {0};
     struct fingerprint *fp = calloc(1, sizeof *fp);

@@ -1,4 +1,5 @@
-/* latency_replay.h: compares the model with the latency traces of a GPU, load by load. One thread.
+/* latency_replay.h: compares the model with the latency traces of a GPU, load by load. Only one
+ * thread may use the module at a time.
  *
  * The model repeats the chases of a measurement in their order. Like the GPU, it keeps its state
  * from one chase to the next. It is flushed after every other probe. A chase is judged if its
@@ -21,7 +22,8 @@ struct latency_score {
     uint64_t walks, loads; /* numbers of judged walks and loads */
     uint64_t wrong;        /* loads that hit in the model and missed on the GPU, or vice versa */
     uint64_t wrong_alone;  /* wrong loads if the kernel's own page needs no translation */
-    uint64_t wrong_fewer, wrong_more; /* wrong loads with one recent miss less and one more */
+    uint64_t wrong_fewer, wrong_more; /* wrong loads if the model keeps one recent miss less, and if
+                                         it keeps one more */
 };
 
 /* The last level of the machine must have equal sets, and recent misses beside the sets. Returns

@@ -1,6 +1,6 @@
 /* miss_queue.c: see miss_queue.h. Each SM issues its accesses in order and has a time for the next
- * access. The SM with the earliest time issues first. The TLBs are the ones of the counting model:
- * an entry is present after its first miss. Pending walks are kept in separate lists.
+ * access. The SM with the earliest time issues first. The TLBs follow the counting model: an entry
+ * is present after its first miss. Pending walks are kept in separate lists.
  */
 #include "clients/lab/whatif/miss_queue.h"
 

@@ -10,8 +10,8 @@
  * Little's law gives the number of walks in flight: latency times the misses per second of the
  * group alone out of its reach.
  *
- * Times are integers in picoseconds, so sums are exact and results repeat. Private to what-if. One
- * thread. */
+ * Times are integers in picoseconds, so sums are exact and results repeat. Only what-if includes
+ * this header. Only one thread may use a queue at a time. */
 #ifndef REACH_CLIENTS_LAB_WHATIF_MISS_QUEUE_H
 #define REACH_CLIENTS_LAB_WHATIF_MISS_QUEUE_H
 

@@ -2,7 +2,8 @@
  * its SM. A stream is dealt from the blocks of a trace. Other streams are derived from it: sorted
  * in buffers, dealt to windows, or filtered by scope.
  *
- * Private to what-if. A stream takes 7 bytes per access. One thread. */
+ * Only what-if includes this header. A stream takes 7 bytes per access. Only one thread may use a
+ * stream at a time. */
 #ifndef REACH_CLIENTS_LAB_WHATIF_STREAM_H
 #define REACH_CLIENTS_LAB_WHATIF_STREAM_H
 

@@ -1,5 +1,5 @@
-/* stream_walks.h: counts the accesses of a stream that miss every TLB level. Private to what-if.
- * One thread. */
+/* stream_walks.h: counts the accesses of a stream that miss every TLB level. Only what-if includes
+ * this header. Only one thread may use a stream at a time. */
 #ifndef REACH_CLIENTS_LAB_WHATIF_STREAM_WALKS_H
 #define REACH_CLIENTS_LAB_WHATIF_STREAM_WALKS_H
 

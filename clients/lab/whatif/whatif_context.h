@@ -1,5 +1,5 @@
-/* whatif_context.h: the state of one what-if computation. Private to whatif.c, whatif_rows.c and
- * whatif_place.c. */
+/* whatif_context.h: the state of one what-if computation. Only whatif.c, whatif_rows.c and
+ * whatif_place.c include this header. */
 #ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_CONTEXT_H
 #define REACH_CLIENTS_LAB_WHATIF_WHATIF_CONTEXT_H
 

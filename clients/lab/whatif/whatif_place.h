@@ -1,5 +1,5 @@
-/* whatif_place.h: what-if rows of the scopes and the windows that the planner chooses. Private to
- * what-if. */
+/* whatif_place.h: what-if rows of the scopes and the windows that the planner chooses. Only what-if
+ * includes this header. */
 #ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_PLACE_H
 #define REACH_CLIENTS_LAB_WHATIF_WHATIF_PLACE_H
 

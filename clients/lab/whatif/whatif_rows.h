@@ -1,5 +1,5 @@
-/* whatif_rows.h: turns the walks of one way to run the job into a row of the answer. Private to
- * what-if. */
+/* whatif_rows.h: converts the walks of one question into a row of the answer. Only what-if includes
+ * this header. */
 #ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_ROWS_H
 #define REACH_CLIENTS_LAB_WHATIF_WHATIF_ROWS_H
 
@@ -20,8 +20,8 @@ double whatif_time_ns(const struct whatif_context *c, double memory_ns, double w
 
 /* Returns the share of scattered frames in the options, or 0 if they give no share. */
 double whatif_scattered_share(const struct whatif_context *c);
-/* Returns the same share, but 1 if the options give no share and the cost of a scattered miss is
- * known. */
+/* Returns the share in the options. If they give no share, returns 1 if the cost of a scattered
+ * miss is known, and 0 otherwise. */
 double whatif_worst_scattered_share(const struct whatif_context *c);
 
 /* Returns the memory time of all accesses and of one reading of the input, in ns. */

@@ -1,4 +1,5 @@
-/* block.h: launches blocks of warps and runs their loop and its branches. Private to the engine. */
+/* block.h: launches blocks of warps and runs their loop and its branches. Only the engine includes
+ * this header. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_BLOCK_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_BLOCK_H
 

@@ -1,10 +1,10 @@
 /* cache.h: the tags of a set-associative structure with least-recently-used replacement: a data
  * cache, a TLB or a victim tag array. Lookup and fill are separate calls, because time passes
- * between them. (sim_tlb.h, which has no clock, does both in one.)
+ * between them. (sim_tlb.h, which has no clock, does both in one call.)
  *
  * A tag is the number of a line or a page, from 1 to 2^32 - 1. Its low bits select the set. An
- * entry keeps its slot until it is evicted. Arrays with data of entries are indexed by slot. One
- * thread at a time. */
+ * entry keeps its slot until it is evicted. Arrays with data of entries are indexed by slot. Only
+ * one thread may use a cache at a time. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_CACHE_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_CACHE_H
 

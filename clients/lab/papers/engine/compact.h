@@ -1,7 +1,7 @@
 /* compact.h: thread block compaction (Fung and Aamodt 2011) and the common page matrix of Pichai,
  * Hsu and Bhattacharjee 2014, section 8. At a divergent branch, the threads of a block that take
- * the same side are packed into new warps. Each thread keeps its lane. No I/O. One thread at a
- * time. */
+ * the same side are packed into new warps. Each thread keeps its lane. The functions do no I/O, and
+ * only one thread may use a matrix at a time. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_COMPACT_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_COMPACT_H
 

@@ -1,4 +1,4 @@
-/* core.h: a core of the timed engine issues instructions. Private to the engine. */
+/* core.h: a core of the timed engine issues instructions. Only the engine includes this header. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_CORE_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_CORE_H
 

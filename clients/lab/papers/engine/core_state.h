@@ -1,4 +1,4 @@
-/* core_state.h: the state of one core of the timed engine. Private to the engine. */
+/* core_state.h: the state of one core of the timed engine. Only the engine includes this header. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_CORE_STATE_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_CORE_STATE_H
 

@@ -1,4 +1,4 @@
-/* engine.c: runs the core with the earliest next step, until another core has an earlier one. */
+/* engine.c: runs the core with the earliest next step, until another core has an earlier step. */
 #include "clients/lab/papers/engine/engine.h"
 
 #include "clients/lab/papers/engine/block.h"
@@ -121,7 +121,7 @@ static uint64_t step_limit(uint64_t other, uint32_t id)
     return at > 0 && (other & ((1u << ID_BITS) - 1)) < id ? at - 1 : at;
 }
 
-/* Runs the core with the earliest turn until another core has an earlier one. */
+/* Runs the core with the earliest turn until another core has an earlier turn. */
 static void run_cores(struct lab_engine *e)
 {
     const uint32_t cores = e->machine->cores;

@@ -1,5 +1,6 @@
 /* events.h: a binary heap of events (time, code). Events of the same time leave in the order of
- * their codes, so runs repeat. Times are cycles of the cores. One thread at a time. */
+ * their codes, so runs repeat. Times are cycles of the cores. Only one thread may use a heap at a
+ * time. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_EVENTS_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_EVENTS_H
 

@@ -1,4 +1,5 @@
-/* l1_queue.h: the lines that wait for the data cache of a core. Private to the engine. */
+/* l1_queue.h: the lines that wait for the data cache of a core. Only the engine includes this
+ * header. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_L1_QUEUE_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_L1_QUEUE_H
 

@@ -1,4 +1,4 @@
-/* mmu.h: the TLB and the page walkers of a core. Private to the engine. */
+/* mmu.h: the TLB and the page walkers of a core. Only the engine includes this header. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_MMU_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_MMU_H
 

@@ -1,4 +1,4 @@
-/* sched.c: see sched.h. Each warp has a score, and a warp that lost lines has a higher one. The
+/* sched.c: see sched.h. Each warp has a score, and a warp that lost lines has a higher score. The
  * warps with the highest scores may load, until the sum of their scores reaches the cutoff. If no
  * warp lost a line, every score is the base, and the sum of all scores is the cutoff.
  *

@@ -2,7 +2,7 @@
  * robin, oldest first, and greedy-then-oldest. Cache-conscious scheduling (CCWS) follows Rogers,
  * O'Connor and Aamodt 2012. Pichai, Hsu and Bhattacharjee 2014, section 7, add TA-CCWS and TCWS.
  * TA-CCWS weights lines whose page also missed the TLB. The victim tags of TCWS are pages. Times
- * are cycles. One thread at a time.
+ * are cycles. Only one thread may use a scheduler at a time.
  */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_SCHED_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_SCHED_H

@@ -1,6 +1,6 @@
 /* shared_memory_system.h: the second-level data cache and the memory channels. All cores share
  * them. Each unit is a server with a time at which it is free next. It serves requests in the order
- * of the calls. Times are cycles of the cores. One thread at a time. */
+ * of the calls. Times are cycles of the cores. Only one thread may use the system at a time. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_SHARED_MEMORY_SYSTEM_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_SHARED_MEMORY_SYSTEM_H
 

@@ -29,8 +29,8 @@ struct lab_work {
     /* Returns the lanes that take the branch. The pointer is NULL if the job has no branch. */
     uint32_t (*taken)(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                       uint32_t iteration, uint32_t region);
-    /* Does the same for the lanes that took the previous branch. The pointer is NULL if other lanes
-     * may take this branch. */
+    /* Returns the lanes that take the branch among the lanes that took the previous branch. The
+     * pointer is NULL if other lanes may take this branch. */
     uint32_t (*taken_too)(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                           uint32_t iteration, uint32_t region);
 };

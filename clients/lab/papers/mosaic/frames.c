@@ -1,4 +1,4 @@
-/* frames.c: allocation, merging in place, compaction.
+/* frames.c: allocates pages, merges frames in place, and compacts frames.
  *
  * One table contains the owner of each physical page. One table per application contains the place
  * of each virtual page. Only GPU-MMU has a list of free pages. The other designs search a frame
@@ -152,7 +152,7 @@ static uint32_t free_page(struct frames *f, uint32_t physical)
     return holder;
 }
 
-/* Finds a free page of a frame that has one. */
+/* Returns a free page of a frame that has room. */
 static uint32_t find_free_page(struct frames *f, uint32_t frame)
 {
     struct frame *fr = &f->frames[frame];

@@ -1,5 +1,5 @@
-/* frames.h: physical memory in large frames of 512 base pages. The allocators are the ones of
- * Mosaic (Ausavarungnirun et al., MICRO 2017) and of its comparison:
+/* frames.h: physical memory in large frames of 512 base pages. The allocators are from Mosaic
+ * (Ausavarungnirun et al., MICRO 2017) and its comparison:
  *
  *   FRAMES_BASE   the paper's GPU-MMU. Base pages of all applications share frames and get any
  *                 free page. No frame is merged.
@@ -9,8 +9,8 @@
  *                 pages from frames of the same application.
  *
  * A page is the number of a 4 KiB page. Virtual pages count from 0 in each application. Physical
- * page p is place p % 512 of frame p / 512. Frame f is in memory channel f % channels. Not thread
- * safe. */
+ * page p is place p % 512 of frame p / 512. Frame f is in memory channel f % channels. The
+ * functions are not thread-safe. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_FRAMES_H
 #define REACH_CLIENTS_LAB_PAPERS_MOSAIC_FRAMES_H
 

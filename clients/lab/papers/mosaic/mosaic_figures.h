@@ -8,6 +8,6 @@
  * STATUS_NO_MEMORY if out of memory. */
 enum status mosaic_page_sizes(struct mosaic_report *r, struct err *err); /* M1 */
 enum status mosaic_paging(struct mosaic_report *r, struct err *err);     /* M2, M3 */
-enum status mosaic_speedups(struct mosaic_report *r, struct err *err);   /* M5 to M9 */
+enum status mosaic_speedups(struct mosaic_report *r, struct err *err);   /* adds targets M5 to M9 */
 
 #endif

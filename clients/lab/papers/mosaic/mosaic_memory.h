@@ -1,7 +1,7 @@
 /* mosaic_memory.h: the data caches and the DRAM of Mosaic's machine (MICRO 2017, table 1). A read
  * returns the cycle in which the line arrives. A line that is already requested is not requested
  * again. Ports, banks and buses have a time at which they are free next. Times are cycles of a core
- * (1020 MHz), below 2^32. Not thread safe. */
+ * (1020 MHz), below 2^32. The functions are not thread-safe. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_MEMORY_H
 #define REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_MEMORY_H
 

@@ -175,7 +175,7 @@ static uint32_t page_key(uint32_t app, uint32_t page, bool large)
 }
 
 /* Looks up a key in one level, and writes the cycles. With one page size there is one array. With
- * two, large entries are looked up first, and base entries only after a miss. */
+ * two page sizes, large entries are looked up first, and base entries only after a miss. */
 static bool look_up_key(const struct mosaic_mmu *m, struct mosaic_tlb *base,
                         struct mosaic_tlb *large, uint32_t key, bool is_large_page, uint32_t cycles,
                         uint32_t *out_cycles)

@@ -4,7 +4,7 @@
  *
  * A core waits for one translation at a time, because its memory unit works in order, like in the
  * released simulator. Only the warps that touch a page wait for its transfer (section 3.2). Times
- * are cycles of a core. Not thread safe.
+ * are cycles of a core. The functions are not thread-safe.
  *
  * The caller has the clock: it provides `post`, and calls mosaic_mmu_due at the posted time. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_MMU_H

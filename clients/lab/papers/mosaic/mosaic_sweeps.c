@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum { PERCENT = 100, MAX_POINTS = 8 };
-/* One workload in 8 is run. These include several workloads of each number of applications and of
+/* One workload in 8 is run. The part has several workloads of each number of applications and of
  * both kinds. */
 enum { PART = 8 };
 /* Cycles to copy a base page over its channel and by a bulk copy in DRAM. The channel reads and

@@ -1,6 +1,6 @@
 /* mosaic_tlb.h: a TLB with entries of one size. Lookup and fill are separate calls, because a miss
  * takes time. Sets have `ways` entries and replace the least recently used entry. A TLB with one
- * set is fully associative. Not thread safe. */
+ * set is fully associative. The functions are not thread-safe. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TLB_H
 #define REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TLB_H
 

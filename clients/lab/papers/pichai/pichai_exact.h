@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 struct pichai_exact {
-    uint32_t serial_loads, scheduled_loads; /* figure 8: 12 and 7 */
-    uint32_t stack_fetches, packed_fetches; /* figure 19: 6 and 3 */
-    uint32_t packed_misses[3];              /* figure 19: 2, 3, 2 */
+    uint32_t serial_loads, scheduled_loads; /* loads in figure 8: 12 and 7 */
+    uint32_t stack_fetches, packed_fetches; /* fetches in figure 19: 6 and 3 */
+    uint32_t packed_misses[3];              /* misses of the packed warps in figure 19: 2, 3, 2 */
     uint32_t aware_misses;                  /* misses of the first two warps: 2 */
-    uint32_t matrix_bits;                   /* section 8.2: 48 x 47 x 3 */
+    uint32_t matrix_bits;                   /* bits in section 8.2: 48 x 47 x 3 */
 };
 /* Returns false if out of memory. */
 bool pichai_exact(struct pichai_exact *out);

@@ -33,7 +33,7 @@ static const struct lab_machine base = {
             .dram_cycles = 65,   /* precharge, activate, read: 10 + 12 + 10 and 8 of 800 MHz [c] */
             .dram_busy = 26,     /* 256 bytes at 16 per cycle of 800 MHz [c] */
             .cores_per_port = 3, /* [c] */
-            .port_busy = 10,     /* same as for the channel [c] */
+            .port_busy = 10,     /* the time of the channel [c] */
             .entry_busy = 2,     /* 8 + 8 bytes in a flit of 32 [c] */
         },
 };

@@ -1,5 +1,5 @@
-/* pichai_picture.c: see pichai_picture.h. Each job has a group of bars, and so has the mean. Each
- * bar has its number. The colors differ in luminance, so bars are distinct without color. */
+/* pichai_picture.c: see pichai_picture.h. Each job and the mean have a group of bars, and each bar
+ * has its number. The colors differ in luminance, so bars are distinct without color. */
 #include "clients/lab/papers/pichai/pichai_picture.h"
 
 #include <math.h>
