@@ -21,8 +21,8 @@ static bool wrong_ranges(struct reach_error *error, const char *field, uint32_t 
     return false;
 }
 
-/* Checks that every SM of the table is in an existing window, and that table and windows agree on
- * the number of SMs of each window. */
+/* Checks that every SM of the table is in an existing window. The table must have the same number
+ * of SMs in each window that the window reports. */
 static bool check_table(const struct reach_windows *windows, struct reach_error *error)
 {
     uint32_t count[REACH_WINDOW_MAX] = {0};

@@ -13,7 +13,7 @@
 void fail_text(struct reach_error *error, enum reach_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Names the parameter to blame in a filled error. `field` is NULL if there is none. */
+/* Names the parameter to blame in a filled error. `field` is NULL if no parameter is to blame. */
 void fail_field(struct reach_error *error, const char *field);
 
 #endif

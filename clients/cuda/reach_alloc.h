@@ -14,10 +14,10 @@
  *     reach_device_free(pool, table, stream, &why);
  *     reach_pool_close(pool);
  *
- * A miss in the TLB costs more if the frame that it translates is not one physical run (1.87 times
- * on an H200, whose frames are 32 MiB). A pool takes device memory frame by frame. The driver looks
- * for a run of the requested handle's length, and scatters the whole handle if there is none. A
- * pool aligns addresses to frames, packs small arrays into frames, and shares no frame with another
+ * A miss in the TLB costs more if its frame is not one physical run. On an H200, whose frames are
+ * 32 MiB, the factor is 1.87. A pool takes device memory frame by frame. The driver looks for
+ * a run of the requested handle's length, and scatters the whole handle if no run is free. A pool
+ * aligns addresses to frames, packs small arrays into frames, and shares no frame with another
  * pool. These rules are the contiguity-conserving allocation and the soft guarantee of Mosaic
  * (Ausavarungnirun et al., MICRO 2017).
  *

@@ -156,7 +156,7 @@ static __device__ __forceinline__ uint64_t reach_bloom_leaves_early(void)
     return policy;
 }
 
-/* The lanes of a tile add the keys of the tile one after the other, one word per lane, so that the
+/* The lanes of a tile add the keys of the tile one after the other. Each lane adds one word, so the
  * additions to a block are one request. The ref's add of one key sets the same bits. Some versions
  * of cuco also add one word per lane; in others each lane adds all words (commit ec137e86). */
 template <class Key, class Policy, class InputIt>

@@ -17,7 +17,7 @@
  *
  * The reads run on a stream that the call creates. Keep the GPU idle, because other kernels disturb
  * the times. Do not start a diagnosis while a stream is captured. A call runs in the current
- * context if that belongs to options.device, otherwise in the device's primary context, and leaves
+ * context if that belongs to options.device, otherwise in the device's primary context. It leaves
  * the current context as it was. It takes some 100 KiB of device memory while it runs.
  *
  * The rules of reach_alloc.h for threads, errors and compatibility apply. Any number of threads may

@@ -37,9 +37,9 @@ REACH_INLINE uint64_t reach_item_of_hash(uint64_t hash, uint64_t items)
 }
 
 /* Returns an odd number of items, at most one less than `items`, which must be at least 1. It is
- * for structures such as cuco's default policy, which computes an item as hash % items and takes
- * more bits from the low end of the same hash. With a power of two these bits would be the same,
- * and all keys of an item would be alike. */
+ * for structures such as cuco's default policy. This policy computes an item as hash % items, and
+ * takes more bits from the low end of the hash. If `items` were a power of two, these bits would be
+ * equal for all keys of an item. */
 REACH_INLINE uint64_t reach_odd_items(uint64_t items)
 {
     return items - (items % 2 == 0);

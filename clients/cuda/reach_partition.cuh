@@ -12,8 +12,8 @@
  *                               NULL, stream);
  *     // the keys of window w: rows_out[offsets[w] .. offsets[w + 1]), on the device
  *
- * All functions work on the caller's stream, allocate nothing, wait for nothing, and can be
- * captured in a graph. The workspace is some 2 % of the keys for 32 ranges. Input and output must
+ * All functions work on the caller's stream and can be captured in a graph. They allocate nothing
+ * and wait for nothing. The workspace is some 2 % of the keys for 32 ranges. Input and output must
  * not overlap. The functions return cudaErrorInvalidValue if a required pointer is NULL, the
  * workspace is too small, there are no ranges, or positions cannot count the keys.
  *

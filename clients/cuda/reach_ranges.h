@@ -25,7 +25,7 @@ enum { REACH_RANGE_MAX = 256 }; /* at least REACH_WINDOW_MAX and REACH_SCOPE_MAX
  */
 
 /* Range r begins at item first[r] and ends at first[r + 1]. Items below first[0] belong to range 0,
- * and items past the end of the last range to the last range, so every index has a range. */
+ * and items past the end belong to the last range. So every index has a range. */
 struct reach_ranges {
     uint32_t count;                  /* 1 .. REACH_RANGE_MAX */
     uint64_t first[REACH_RANGE_MAX]; /* ascending; equal ones leave a range empty */
@@ -48,8 +48,8 @@ REACH_INLINE bool reach_has_item(struct reach_items items, uint64_t item)
 }
 
 /* Makes ranges of items of `item_bytes` that begin at these bytes of an allocation. Returns false,
- * with an empty `*out`, if there are no ranges or too many, if bytes do not ascend, or if items
- * have 0 bytes. */
+ * with an empty `*out`, if the number of ranges is 0 or too large, if bytes do not ascend, or if
+ * item_bytes is 0. */
 REACH_INLINE bool reach_ranges_make(struct reach_ranges *out, const uint64_t *first_bytes,
                                     uint32_t count, uint64_t item_bytes)
 {

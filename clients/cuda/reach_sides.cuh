@@ -1,10 +1,10 @@
 /* reach_sides.cuh: work on the near side of the L2. It is header only and needs reach.h (libreach).
  *
- * The L2 of large chips lies in two sides. A line lives on one of them, by a hash of its physical
- * address that changes every few KiB (a granule), and SMs of the other side keep a copy of the data
- * on their side. So data that all SMs read takes twice its room. If each SM reads only granules of
- * its own side, twice as much stays in the L2, and every access takes the short way. The strategy
- * "sides" of a plan predicts the gain.
+ * The L2 of large chips lies in two sides. A line is on one side, by a hash of its physical address
+ * that changes every few KiB (a granule). If SMs of the other side read the line, the L2 keeps a
+ * copy on their side. So data that all SMs read takes twice its room. If each SM reads only
+ * granules of its own side, twice as much stays in the L2, and every access takes the short way.
+ * The strategy "sides" of a plan predicts the gain.
  *
  * No interface reports the sides of the granules of a buffer, so reach_sides_sort times each
  * granule. It adds 0 atomically to the first word of the granule, several times. Values do not
@@ -20,10 +20,10 @@
  *             touch only granules of me.granules[0 .. me.granule_count)
  *     }
  *
- * A job whose positions come from its input scans all of it on each side and keeps the positions
- * that reach_side_of assigns to its side. A job over many GiB that computes positions does the
- * same. A list takes four bytes per granule, which would compete with the set for the L2, and
- * reach_side_of reads one bit.
+ * If the positions of a job come from its input, each side scans all of the input and keeps the
+ * positions that reach_side_of assigns to it. A job over many GiB that computes its positions works
+ * in the same way. A list takes four bytes per granule, which would compete with the set for the
+ * L2, and reach_side_of reads one bit.
  *
  * On the host, call reach_sides_make once per GPU and largest buffer, and reach_sides_sort for each
  * buffer. Call reach_sides_start before each launch that draws pieces, reach_sides_check after it,

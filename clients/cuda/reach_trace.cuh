@@ -17,9 +17,9 @@
  *
  * A traced kernel is several times slower: do not time it. Once the buffer is full, accesses are
  * lost and counted (file.lost, and in the trace): sample fewer warps, or launch a part of the work.
- * If a warp returns to data that it accessed shortly before (to count an inserted key), record all
- * warps (`every` is 1) of less work, because the hits depend on the number of accesses in between.
- * A trace whose `entries` is NULL, such as reach_trace{}, records nothing. */
+ * A warp may return to data that it accessed shortly before, for example to count an inserted key.
+ * Then record all warps (`every` is 1) of less work, because the hits depend on the number of
+ * accesses in between. A trace whose `entries` is NULL, such as reach_trace{}, records nothing. */
 #ifndef REACH_TRACE_CUH
 #define REACH_TRACE_CUH
 

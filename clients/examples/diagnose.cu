@@ -3,10 +3,10 @@
  *
  *     diagnose [--reachd URI] [--gpu N] [--json]
  *
- * With a source of answers (a daemon, or file:/path/fingerprint.json) the program passes the
- * fingerprint's numbers on, and prints the planner's prediction. Every word of the memory is
- * written before and compared after the diagnosis. The exit status is 1 if a word has changed, or
- * if a call failed for a reason other than missing memory or a missing kind. */
+ * If there is a source of answers (a daemon, or file:/path/fingerprint.json), the diagnosis gets
+ * the fingerprint's numbers, and the program prints the planner's prediction. Every word of the
+ * memory is written before and compared after the diagnosis. The exit status is 1 if a word has
+ * changed, or if a call failed. Missing memory, or a missing kind of memory, is not a failure. */
 #include "diagnose.h"
 #include "job.h"
 #include "reach.cuh"

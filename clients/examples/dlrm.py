@@ -6,11 +6,11 @@ with PyTorch's operators and with reach.torch. The program needs PyTorch and, un
           [--repeats N] [--json FILE]
 
 The model has six tables of 16 to 64 numbers a row, --gib GiB in all (by default 110, or the free memory if that is
-less). The table of items has four fifths of the memory. A sample has 13 dense features, 64 rows of the table of items
-(those that a user saw last), and 1 to 4 rows of each other table. The rows of each table are summed.
+less). The table of items has four fifths of the memory. A sample has 13 dense features, 64 rows of the table of items,
+and 1 to 4 rows of each other table. The rows of each table are summed.
 
-The program prints which tables lie out of reach. For each size of batch it prints the speed of the models, called one
-after another and replayed as a CUDA graph, and the largest difference of their results.
+The program prints which tables lie out of reach. For each size of batch it prints the speed of the models, called
+directly and as a CUDA graph. It also prints the largest difference of their results.
 """
 import argparse
 import json

@@ -1,6 +1,7 @@
-/* gather.cu: a batched, pooled embedding gather: bags of 64 row numbers, and the sum of each bag's
- * rows (128 to 512 bytes of 32-bit floats) from a table that fills the GPU. The row numbers are in
- * device memory. The numbers in the table are small integers, so sums are exact in any order.
+/* gather.cu: a batched, pooled embedding gather from a table that fills the GPU. A bag has 64 row
+ * numbers, and its result is the sum of these rows. Rows are 128 to 512 bytes of 32-bit floats. The
+ * row numbers are in device memory. The numbers in the table are small integers, so sums are exact
+ * in any order.
  *
  *   naive                 any SM does any bag
  *   scopes                for each scope all SMs scan all bags and add up the rows in it

@@ -3,10 +3,9 @@
  * not leave the window, and counted.
  *
  * More threads are not always better. Within the reach, the atomics of too many threads collide.
- * Out of reach, a thread's second access to its bucket (the count, after the key) still finds the
- * translation of the first one in the SM's own TLB if few others came in between. Karnagel 2017,
- * section 4.4, observed the same. So the job tries several numbers of threads (grouping.cu).
- */
+ * Out of reach, a thread accesses its bucket twice: the key, then the count. The second access
+ * finds the translation in the SM's own TLB if few other accesses came in between. Karnagel 2017,
+ * section 4.4, reports this effect. So the job tries several numbers of threads (grouping.cu). */
 #ifndef REACH_EXAMPLES_GROUPING_KERNELS_CUH
 #define REACH_EXAMPLES_GROUPING_KERNELS_CUH
 

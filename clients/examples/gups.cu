@@ -1,5 +1,5 @@
 /* gups.cu: reach-gups, random updates of one large table (HPCC RandomAccess), naive, in scopes and
- * in windows, with the options and the output lines of gups in NVIDIA's code-samples.
+ * in windows. Its options and output lines are the same as in gups of NVIDIA's code-samples.
  *
  * All choices make the same accesses. The sequence is computed, so a choice that works in parts of
  * the table computes all of it once per part and skips numbers outside. Each lane advances to the

@@ -1,5 +1,5 @@
-/* near_reads.cu: random reads of a set that exceeds the L2, and the gain of a job in which each SM
- * reads on its side of the L2.
+/* near_reads.cu: random reads of a set that exceeds the L2. The program shows the gain if each SM
+ * reads on its own side of the L2.
  *
  * The steps, for a job of your own:
  *   1. get the fingerprint, and the plan for the set         get_answers()
