@@ -1,4 +1,4 @@
-/* process.c: see process.h. */
+/* process.c: implements process.h. */
 #include "clients/c/process.h"
 
 #include "base/clock.h"

@@ -252,7 +252,7 @@ struct reach_number {
 
 enum reach_state {
     REACH_STATE_OTHER = 0,
-    REACH_STATE_UNKNOWN = 1, /* found, never measured */
+    REACH_STATE_UNKNOWN = 1, /* the GPU was found and never measured */
     REACH_STATE_QUEUED = 2,
     REACH_STATE_MEASURING = 3,
     REACH_STATE_READY = 4, /* the state of every GPU of a file or of the environment */
@@ -347,7 +347,7 @@ struct reach_allocation {
     double touches; /* in a plan: accesses to this allocation per item; 0 if it is only laid out
                        with the others */
     uint32_t element_bytes;     /* in a plan: the same as in struct reach_job */
-    uint32_t transaction_bytes; /* likewise */
+    uint32_t transaction_bytes; /* in a plan: the same as in struct reach_job */
 };
 
 struct reach_scope_request {
@@ -521,7 +521,7 @@ struct reach_job {
 };
 
 enum reach_strategy {
-    REACH_NAIVE = 0,               /* one pass, any SM anywhere */
+    REACH_NAIVE = 0,               /* one pass, in which any SM accesses any memory */
     REACH_SCOPES = 1,              /* one pass per scope */
     REACH_WINDOWS = 2,             /* groups in windows; each SM takes work of its own window */
     REACH_FILTERED_WINDOWS = 3,    /* the SMs of each window scan all input and keep their own */
@@ -563,14 +563,14 @@ enum reach_price {
     REACH_PRICE_OTHER = 0,
     REACH_PRICE_NONE = 1,
     REACH_PRICE_MEASURED = 2,
-    REACH_PRICE_BETWEEN = 3,  /* smaller and larger accesses were measured */
-    REACH_PRICE_SCALED = 4,   /* scaled from another size */
-    REACH_PRICE_JOB = 5,      /* in_reach_gbps of the job */
-    REACH_PRICE_SIMULATED = 6 /* cost of a simulated GPU */
+    REACH_PRICE_BETWEEN = 3,  /* smaller and larger sizes were measured */
+    REACH_PRICE_SCALED = 4,   /* the cost is scaled from another size */
+    REACH_PRICE_JOB = 5,      /* the job gave in_reach_gbps */
+    REACH_PRICE_SIMULATED = 6 /* the GPU is simulated, and the size was measured */
 };
 
 struct reach_plan {
-    uint64_t bytes;         /* sum of all allocations */
+    uint64_t bytes;         /* bytes of all allocations together */
     uint32_t element_bytes; /* from the job, or assumed if the job left it out; 0 if `allocation` is
                                used */
     uint32_t transaction_bytes;

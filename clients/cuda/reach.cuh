@@ -6,9 +6,9 @@
  *     __global__ void work(reach_table table, uint32_t pieces, ...)
  *     {
  *         struct reach_me me;
- *         if (!reach_enter(table, &me))                                   // no window: no work
+ *         if (!reach_enter(table, &me))                                   // this SM has no work
  *             return;
- *         REACH_PIECES(table, me, pieces, piece)                          // of my window, by warp
+ *         REACH_PIECES(table, me, pieces, piece)                          // drawn by each warp
  *             touch only [me.first_byte, me.first_byte + me.length_bytes) of the allocation
  *     }
  *

@@ -160,7 +160,7 @@ enum reach_alloc_status reach_alloc_stats(struct reach_pool *pool, struct reach_
 
 struct reach_compact_options {
     size_t size;
-    uint64_t max_frames; /* 0 means no limit */
+    uint64_t max_frames; /* largest number of frames to move; 0 means no limit */
     /* Returns whether the frame at `frame` is scattered. If NULL, frames of several handles count
      * as scattered. It is called with the pool locked, once per frame in use, and must not call the
      * pool. Measure before the call. */
@@ -174,7 +174,7 @@ struct reach_compaction {
     size_t size;
     uint64_t frames;      /* frames moved into a new handle */
     uint64_t frames_left; /* scattered frames without memory for a new handle, or past max_frames */
-    uint64_t ns;          /* elapsed */
+    uint64_t ns;          /* duration of the call */
     double break_even_misses; /* misses in the moved frames after which the time is regained: ns /
                                  gain_ns. 0 if not known, or if nothing was moved */
 };

@@ -55,9 +55,9 @@ reach_bloom_scope_test(const reach_pass &pass, const Policy &policy, Extent bloc
                                i);
 }
 
-/* An output of contains_if for scope after scope. contains_if writes false for keys that its
- * predicate excludes, which must not overwrite the result of another scope. All outputs must be
- * false before the first scope. */
+/* An output of contains_if that collects the results of several scopes. contains_if writes false
+ * for keys that its predicate excludes, which must not overwrite the result of another scope. All
+ * outputs must be false before the first scope. */
 template <class Found> struct reach_or_output {
     Found *at;
 

@@ -84,8 +84,8 @@ struct reach_diagnosis {
     struct reach_finding out_of_reach; /* 1 if reads over all of the memory are slower than reads
                                           over the part, or if the memory is longer than
                                           options.reach_bytes; otherwise 0 */
-    struct reach_finding read_gbps;    /* over all of the memory */
-    struct reach_finding part_gbps;    /* over the part */
+    struct reach_finding read_gbps;    /* throughput of random reads over the memory */
+    struct reach_finding part_gbps;    /* throughput of random reads over the part */
     struct reach_finding reach_bytes;  /* length over which these reads are fast, by their time */
     struct reach_finding entry_bytes;  /* length that one TLB entry translates */
     struct reach_finding contiguous;   /* share of frames that are one physical run, 0 .. 1 */

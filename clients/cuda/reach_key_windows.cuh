@@ -10,7 +10,7 @@
 
 enum {
     REACH_KEY_THREADS = 512,
-    REACH_KEYS_IN_FLIGHT = 4 /* per thread */,
+    REACH_KEYS_IN_FLIGHT = 4 /* keys per thread */,
     REACH_KEY_PIECE = 32 * REACH_KEYS_IN_FLIGHT * 8
 };
 

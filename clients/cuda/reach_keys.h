@@ -46,7 +46,7 @@ REACH_INLINE uint64_t reach_odd_items(uint64_t items)
 }
 
 /* Returns the items that begin in [first_byte, first_byte + length_bytes) of an allocation of
- * `items`. */
+ * `items` items. */
 REACH_INLINE struct reach_items reach_items_between(uint64_t first_byte, uint64_t length_bytes,
                                                     uint64_t item_bytes, uint64_t items)
 {

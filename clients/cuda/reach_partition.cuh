@@ -56,15 +56,15 @@ struct reach_partition_itself {
     }
 };
 
-/* No payload. */
+/* The payload type of keys without a payload. */
 struct reach_partition_nothing {
 };
 
 /* ---- on the device -----------------------------------------------------------------------------
  */
 
-/* Returns the keys per thread. A tile with its payload must fit 48 KiB of shared memory, and four
- * blocks of it the registers of an SM. */
+/* The number of keys per thread (`items`) and per tile. A tile with its payload must fit 48 KiB of
+ * shared memory. The registers of four blocks must fit one SM. */
 template <class Key, class Payload> struct reach_partition_shape {
     static constexpr bool has_payload = !std::is_same<Payload, reach_partition_nothing>::value;
     static constexpr uint32_t payload_bytes = has_payload ? sizeof(Payload) : 0;
@@ -314,7 +314,7 @@ template <class Key, class Payload, class In, class Where> struct reach_partitio
         return result;
     }
 
-    /* A search takes as few steps as the next larger of these sizes allows. */
+    /* Uses the smallest of these values of BITS that suffices for the ranges. */
     cudaError_t run_bits(uint64_t *places, uint32_t tiles, void *scan, size_t scan_bytes)
     {
         switch (reach_search_bits(ranges->count)) {

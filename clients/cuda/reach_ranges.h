@@ -124,8 +124,8 @@ REACH_INLINE uint32_t reach_find_range(const uint64_t *first, uint32_t bits, uin
 /* The memory that one pass may access in each allocation. The struct is passed to kernels by
  * value. */
 struct reach_pass {
-    uint32_t index; /* 0 .. of - 1 */
-    uint32_t of;    /* scopes */
+    uint32_t index; /* number of this pass, 0 .. of - 1 */
+    uint32_t of;    /* number of passes */
     uint32_t allocation_count;
     struct reach_extent part[REACH_ALLOCATION_MAX];
 };

@@ -14,9 +14,9 @@
  *     __global__ void work(reach_sides sides, const char *buffer, uint32_t pieces, ...)
  *     {
  *         struct reach_side_me me;
- *         if (!reach_side_enter(sides, &me))                              // no side: no work
+ *         if (!reach_side_enter(sides, &me))                              // this SM has no side
  *             return;
- *         REACH_SIDE_PIECES(sides, me, pieces, piece)                     // of my side, by warp
+ *         REACH_SIDE_PIECES(sides, me, pieces, piece)                     // drawn by each warp
  *             touch only granules of me.granules[0 .. me.granule_count)
  *     }
  *

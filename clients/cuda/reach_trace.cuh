@@ -13,7 +13,7 @@
  *     reach_trace_file file("job.rlt", "job");
  *     file.allocation("table", table, bytes);
  *     file.kernel(&trace, "kernel", grid, block);   // once for each launch; empties the buffer
- *     bool good = file.end();                       // false: it could not be written
+ *     bool good = file.end();                       // false if writing failed
  *
  * A traced kernel is several times slower: do not time it. Once the buffer is full, accesses are
  * lost and counted (file.lost, and in the trace): sample fewer warps, or launch a part of the work.

@@ -1,4 +1,4 @@
-/* diagnose.c: see diagnose.h. */
+/* diagnose.c: implements diagnose.h. */
 #include "diagnose.h"
 
 #include "base/json_writer.h"

@@ -27,7 +27,7 @@ static const uint32_t GATHER_NONE = 0xffffffffu; /* a row number that is in no w
 
 /* The data of a launch. All pointers are device memory. */
 struct gather_work {
-    const float4 *rows;        /* the table */
+    const float4 *rows;        /* the embedding table */
     const uint32_t *numbers;   /* [bags][64], row numbers */
     const uint16_t *in_window; /* [windows][bags]: counts of row numbers if bags are partitioned by
                                   window; NULL if `numbers` is one list for all */

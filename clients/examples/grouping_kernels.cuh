@@ -21,7 +21,7 @@ enum {
  * the values are partitioned by window (offsets not NULL), each window has its own list. */
 struct group_input {
     const u32 *values;
-    u32 count; /* not partitioned */
+    u32 count; /* number of values if they are not partitioned */
     u32 round;
     const u64 *offsets; /* [windows + 1] bounds of the lists in `values`, or NULL */
 };

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#include "types/memory_kind.h" /* C only */
+#include "types/memory_kind.h" /* needs C linkage, because it is a C header */
 
 enum { GATHER_MAX_CHOICES = 32, GATHER_MAX_COUNTS = 12 };
 
@@ -21,7 +21,7 @@ enum { GATHER_MAX_CHOICES = 32, GATHER_MAX_COUNTS = 12 };
  */
 struct gather_choice {
     enum memory_kind kind;
-    enum reach_strategy strategy; /* naive or windows */
+    enum reach_strategy strategy; /* REACH_NAIVE or REACH_WINDOWS */
     bool predicted;
     double predicted_gbps;
     uint64_t lines; /* lines read in each repeat */

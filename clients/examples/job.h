@@ -39,9 +39,9 @@ struct job_options {
     uint32_t size_count;
     uint64_t bytes[JOB_MAX_SIZES]; /* 0 means the largest that the GPU can allocate */
     uint64_t count;                /* samples, bags, values: the job's unit of work */
-    uint32_t row_bytes;            /* gather */
+    uint32_t row_bytes;            /* bytes of a row (gather) */
     bool host_input;               /* the input streams from host memory (grouping) */
-    uint32_t repeats;              /* timed ones */
+    uint32_t repeats;              /* number of timed repeats */
     uint32_t seed;
     const char *json; /* path of the JSON output, or NULL */
     bool dry_run;
@@ -66,7 +66,7 @@ struct job_result {
 struct job_choice {
     enum reach_strategy strategy;
     uint32_t variant;    /* 0, or a number that the job defines */
-    const char *label;   /* "naive", "scopes, streamed again", .. */
+    const char *label;   /* such as "naive" or "scopes, streamed again" */
     uint32_t pass_count; /* 1 except for scopes */
     uint64_t scope_bytes;
     uint32_t windows;
@@ -108,7 +108,7 @@ struct job_variant {
 
 struct job {
     const char *name;  /* name of the program */
-    const char *title; /* one line */
+    const char *title; /* title of the report, one line */
     const char *help;  /* help text of its own options */
     const char *unit;  /* unit of `count` and name of its option, such as "samples" */
     const char *result_names[JOB_RESULTS];

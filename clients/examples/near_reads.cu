@@ -328,7 +328,7 @@ int main(int argc, char **argv)
         .name = "near_reads",
         .help = help,
         .unit = "blocks",
-        .default_count = 1ull << 26, /* 32 GiB */
+        .default_count = 1ull << 26, /* 32 GiB of reads */
         .limits = &limits,
     };
     job_options options;

@@ -217,7 +217,7 @@ static void write_windows(struct json_writer *t, const struct reach_windows *in)
         json_writer_close(t, '}');
     }
     json_writer_close(t, ']');
-    json_writer_i16s(t, "window_of_sm", in->window_of_sm, in->sm_slots); /* null: REACH_IDLE */
+    json_writer_i16s(t, "window_of_sm", in->window_of_sm, in->sm_slots); /* REACH_IDLE is null */
 }
 
 static void write_strategy(struct json_writer *t, const struct report *report, int i)

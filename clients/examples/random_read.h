@@ -40,7 +40,7 @@ struct strategy {
  * The strategies borrow from the answers. */
 void strategies_make(const struct answers *answers, uint64_t bytes, struct strategy *strategies);
 
-/* One strategy, measured. */
+/* The measured results of one strategy. */
 struct timing {
     uint64_t lines; /* lines read in each repeat */
     double milliseconds[JOB_MAX_REPEATS];

@@ -1,4 +1,4 @@
-/* devices.c: see devices.h. */
+/* devices.c: implements devices.h. */
 #include "clients/slurm/devices.h"
 
 #include <stdio.h>

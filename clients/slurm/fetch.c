@@ -1,4 +1,4 @@
-/* fetch.c: see fetch.h. The socket never blocks; every wait is a ppoll for the rest of the
+/* fetch.c: implements fetch.h. The socket never blocks; every wait is a ppoll for the rest of the
  * deadline, on the monotonic clock. */
 #include "clients/slurm/fetch.h"
 

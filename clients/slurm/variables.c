@@ -1,4 +1,4 @@
-/* variables.c: see variables.h. */
+/* variables.c: implements variables.h. */
 #include "clients/slurm/variables.h"
 
 #include <stdio.h>

@@ -71,7 +71,7 @@ enum reach_alloc_status reach_compact(struct reach_pool *pool,
     s = DRV(pool, error, cuCtxSynchronize);
     if (s == REACH_ALLOC_OK) {
         (void)array_settle(pool, false);
-        (void)frame_trim(pool); /* room for whole frames */
+        (void)frame_trim(pool); /* makes room for whole frames */
         done.frames_left = mark(pool, &o);
         s = move_marked(pool, o.max_frames, &done, error);
     }

@@ -60,7 +60,8 @@ static enum reach_alloc_status create_pieces(struct reach_pool *pool, struct all
     return s;
 }
 
-/* Maps the memory of `frame` at `address`, with access. On failure nothing is mapped. */
+/* Maps the memory of `frame` at `address` and gives the device access. On failure nothing is
+ * mapped. */
 static enum reach_alloc_status map_frame(struct reach_pool *pool, uint64_t address,
                                          const struct alloc_frame *frame,
                                          struct reach_alloc_error *error)
@@ -173,6 +174,6 @@ enum reach_alloc_status frame_move(struct reach_pool *pool, uint64_t index,
         s = replace(pool, index, &fresh, error);
     (void)pool->driver.cuMemUnmap(scratch, pool->frame_bytes);
 out:
-    release_handles(pool, &fresh); /* the memory that is not behind the frame now */
+    release_handles(pool, &fresh); /* releases the memory that is not behind the frame */
     return s;
 }

@@ -64,7 +64,7 @@ static enum reach_alloc_status take_vmm(struct reach_pool *pool, struct alloc_ho
 
     if (s != REACH_ALLOC_OK)
         return s;
-    if (prop.location.id < 0) /* the host has one node */
+    if (prop.location.id < 0) /* the driver reports no node, so the host has one */
         prop.location.id = 0;
     s = DRV(pool, error, cuMemGetAllocationGranularity, &granule, &prop, 0);
     if (s != REACH_ALLOC_OK)

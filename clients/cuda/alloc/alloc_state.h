@@ -17,7 +17,7 @@
 enum { ALLOC_ALIGNMENT = 512 };
 
 struct alloc_block {
-    struct alloc_block *next; /* by offset */
+    struct alloc_block *next; /* next block, in the order of offsets */
     uint64_t offset;          /* offset within the frame */
     uint64_t bytes;
     bool tail;  /* the last part of an array that begins in an earlier frame */

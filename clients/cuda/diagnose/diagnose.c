@@ -86,7 +86,7 @@ static void say(struct reach_diagnosis *f, const char *format, ...)
     va_end(args);
 }
 
-/* "96.00 GiB" */
+/* Appends `before` and the size, such as "96.00 GiB". */
 static void say_size(struct reach_diagnosis *f, const char *before, double bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -157,7 +157,7 @@ static bool describe_handle(struct diagnose *d, uint64_t pointer)
     if (!known)
         return false;
     d->found.mapping_bytes = attribute(d, POINTER_MAPPING_BYTES, pointer);
-    if (d->found.mapping_bytes == 0) /* drivers before CUDA 11.4 */
+    if (d->found.mapping_bytes == 0) /* drivers before CUDA 11.4 lack the attribute */
         d->found.mapping_bytes = attribute(d, POINTER_RANGE_BYTES, pointer);
     d->found.compressible = finding_make(prop.flags[0] != 0, 0);
     if (prop.location.type != DRV_DEVICE)
