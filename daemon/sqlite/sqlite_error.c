@@ -60,7 +60,7 @@ static enum status status_of(const struct sqlite_use *use, int rc, int error_num
     }
 }
 
-/* The hint for a result, or NULL if the hint of the status is right. */
+/* Returns the hint for a result, or NULL if the hint of the status is right. */
 static const char *hint_of(int rc)
 {
     switch (rc & PRIMARY_CODE) {
@@ -83,9 +83,9 @@ static bool has_errno(int rc)
     return (rc & PRIMARY_CODE) == SQLITE_CANTOPEN || (rc & PRIMARY_CODE) == SQLITE_IOERR;
 }
 
-/* The error number of the system call, or 0 if there is none. SQLite may have cleared it after a
- * failed write, and does not store it for a log. In that case a file system without free blocks
- * counts as full. */
+/* Returns the error number of the system call, or 0 if there is none. SQLite may have cleared the
+ * number after a failed write, and does not store it for a log. In that case a file system without
+ * free blocks counts as full. */
 static int errno_of(sqlite3 *db, int rc, const char *path)
 {
     int number = sqlite3_system_errno(db);

@@ -10,16 +10,16 @@
 /* The names that a layer uses in messages about SQLite. */
 struct sqlite_use {
     const char *name;          /* "state file" */
-    enum status bad_statement; /* hint for a statement that does not fit the tables */
+    enum status bad_statement; /* status of a statement that does not fit the tables */
 };
 
 /* Fills `*err` for the result `rc` of a call on `db`, which is NULL if memory ran out. If `path` is
  * NULL, the path of the connection is used. `what` is a statement, whose first word is used, or a
- * word such as "opening". Call it before another call changes the connection's error. */
+ * word such as "opening". Call the function before another call changes the connection's error. */
 enum status sqlite_fail(const struct sqlite_use *use, sqlite3 *db, int rc, const char *path,
                         const char *what, struct err *err);
 
-/* The status of a failed system call: no space, read-only, or I/O error. */
+/* Returns the status of a failed system call: no space, read-only, or I/O error. */
 enum status sqlite_errno_status(int error_number);
 
 #endif

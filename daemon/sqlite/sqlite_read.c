@@ -39,7 +39,7 @@ static enum status examine(const struct sqlite_use *use, const char *path, struc
     return s;
 }
 
-/* The size of the file `path` plus `suffix`, or -1 if there is no such file. */
+/* Returns the size of the file `path` plus `suffix`, or -1 if there is no such file. */
 static off_t size_beside(const char *path, const char *suffix)
 {
     char *name = NULL;

@@ -1,9 +1,9 @@
 /* sqlite_read.h: opens a database to read it. No file is created or written, neither the database
  * nor a file beside it.
  *
- * A file with a log beside it (-wal) is in use, or was when its writer was killed; it is read
- * together with its log. A file without a log is complete. It is read without locks, which also
- * works on a read-only file system. A writer that begins meanwhile is detected at the end
+ * A file with a log beside it (-wal) is in use, or was in use when its writer was killed. It is
+ * read together with its log. A file without a log is complete. It is read without locks, which
+ * also works on a read-only file system. A writer that begins meanwhile is detected at the end
  * (sqlite_read_check).
  */
 #ifndef REACH_SQLITE_SQLITE_READ_H

@@ -1,11 +1,12 @@
 /* store.h: the state of reachd in one SQLite file: GPUs, observations, fingerprints.
  *
- * WAL journal, synchronous=FULL, STRICT tables, schema in schema/db/NNNN_*.sql applied by
- * user_version (the migrations are embedded in the binary). Every row has checksums, verified on
- * load: PRAGMA integrity_check misses most flipped bytes. A row with a wrong checksum is never
- * served. Maintenance drops it, counts it and records that its GPU must be measured again.
+ * The database has a WAL journal, synchronous=FULL and STRICT tables. The binary contains the
+ * migrations of schema/db/NNNN_*.sql and applies them by user_version. Every row has checksums,
+ * which are verified on load, because PRAGMA integrity_check misses most flipped bytes. A row with
+ * a wrong checksum is never served. Maintenance drops it, counts it and records that its GPU must
+ * be measured again.
  *
- * One writer, guarded by an internal mutex: any thread may call any function. A lock file (path +
+ * An internal mutex guards the one writer, so any thread may call any function. A lock file (path +
  * "-lock", flock) keeps a second daemon out: STATUS_CONFLICT. Documents are JSON texts in the form
  * that the observe and fingerprint layers write.
  *
@@ -64,7 +65,7 @@ void store_check_soon(struct store *store);
 /* The limits of the stored data. */
 struct store_limits {
     uint32_t runs;     /* runs per GPU: older ones are deleted with their fingerprints */
-    uint32_t observed; /* runs per GPU, the newest ones, whose observations are kept */
+    uint32_t observed; /* newest runs per GPU, whose observations are kept */
     uint64_t bytes;    /* size above which observations of the oldest runs are deleted */
     uint32_t damage;   /* rows in the table damage */
 };
@@ -97,14 +98,14 @@ enum status store_lacks_fingerprint(struct store *store, const char *uuid, bool 
                                     struct err *err);
 
 /* Writes the committed state of the file at `path` to a new file at `to`: whole, compact and
- * durable, or not at all. Any process that may read the file can call it, also while a daemon uses
- * the file. `*out_rows` (may be NULL) is the number of rows, all of which pass their checks.
+ * durable, or not at all. Any process that may read the file can make the copy, also while a daemon
+ * uses the file. `*out_rows` (may be NULL) is the number of rows, all of which pass their checks.
  * Returns STATUS_CONFLICT if `to` exists. Returns STATUS_CORRUPT if rows are damaged; the copy is
  * then removed. */
 enum status store_backup(const char *path, const char *to, uint64_t *out_rows, struct err *err);
 
 /* Begins a run, which is one measurement of one GPU. Observations and at most one fingerprint
- * belong to it. `*out_run` is its number, >= 1. */
+ * belong to it. `*out_run` is the number of the run, >= 1. */
 enum status store_begin_run(struct store *store, const struct gpu_identity *gpu,
                             const struct gpu_limits *limits, enum depth depth, int64_t started_at,
                             int64_t *out_run, struct err *err);
@@ -126,16 +127,16 @@ enum status store_add_served(struct store *store, int64_t run, const struct fing
 enum status store_fail_run(struct store *store, int64_t run, const struct err *why,
                            struct err *err);
 
-/* The GPUs with a valid fingerprint, as the newest one of each describes them, in order of UUID. At
- * most `max` are returned. */
+/* Lists the GPUs with a valid fingerprint, at most `max`, in order of UUID. The newest fingerprint
+ * of a GPU describes it. */
 enum status store_list_gpus(struct store *store, struct gpu_identity *out, uint32_t max,
                             uint32_t *out_count, struct err *err);
 
-/* The served fingerprint of this GPU: the newest valid merged row, or the newest valid fingerprint.
- * Returns STATUS_NOT_FOUND if there is none. */
+/* Reads the served fingerprint of this GPU: the newest valid merged row, or the newest valid
+ * fingerprint. Returns STATUS_NOT_FOUND if there is none. */
 enum status store_current_fingerprint(struct store *store, const char *uuid,
                                       struct fingerprint *out, struct err *err);
-/* The served fingerprint in the form of this release, and its id. An earlier release may have
+/* Reads the served fingerprint in the form of this release, and its id. An earlier release may have
  * written another document under another id. The new document is then stored too, so that its id is
  * found later, and it contains the old id as its measurement (measurement_id). If it cannot be
  * stored, the error is logged. */
@@ -156,14 +157,14 @@ struct store_fingerprint_row {
     int64_t taken_at;
     uint32_t duration_ms;
 };
-/* History of one GPU, newest first: at most `max` rows with run < `before` (0 means from the
- * newest). */
+/* Lists the history of one GPU, newest first: at most `max` rows with run < `before` (0 means from
+ * the newest). */
 enum status store_list_fingerprints(struct store *store, const char *uuid, int64_t before,
                                     struct store_fingerprint_row *out, uint32_t max,
                                     uint32_t *out_count, struct err *err);
 
-/* The ids of the documents that were served between this run of the GPU and the next one, newest
- * first, at most `max`. */
+/* Lists the ids of the documents that were served between this run of the GPU and the next one,
+ * newest first, at most `max`. */
 enum status store_list_served(struct store *store, const char *uuid, int64_t run,
                               char (*out)[FINGERPRINT_ID_BYTES], uint32_t max, uint32_t *out_count,
                               struct err *err);
@@ -177,12 +178,12 @@ struct store_observation_row {
     uint64_t value_count;
     enum verdict verdict;
 };
-/* Observations of one GPU, newest first: at most `max` with id < `before` (0 means from the
+/* Lists observations of one GPU, newest first: at most `max` with id < `before` (0 means from the
  * newest), of one run (0 means of all runs). */
 enum status store_list_observations(struct store *store, const char *uuid, int64_t run,
                                     int64_t before, struct store_observation_row *out, uint32_t max,
                                     uint32_t *out_count, struct err *err);
-/* The JSON text of one observation of this GPU; the caller frees `*out_json` with free(). */
+/* Reads the JSON text of one observation of this GPU; the caller frees `*out_json` with free(). */
 enum status store_observation_json(struct store *store, const char *uuid, int64_t id,
                                    char **out_json, struct err *err);
 
@@ -190,8 +191,8 @@ enum status store_observation_json(struct store *store, const char *uuid, int64_
  * fingerprints, and its rows in the table damage. */
 enum status store_forget(struct store *store, const char *uuid, struct err *err);
 
-/* All observations of one run, oldest first, with the GPU and the limits of the run. They are the
- * input of analysis, and observations that are not clean are marked as excluded. The caller owns
+/* Reads all observations of one run, oldest first, with the GPU and the limits of the run. They are
+ * the input of analysis. Observations that are not clean are in `out->excluded`. The caller owns
  * `*out` (observation_set_free). */
 enum status store_load_run(struct store *store, int64_t run, struct observation_set *out,
                            struct err *err);

@@ -4,7 +4,8 @@
  *
  * Nothing is written before the schema is checked, and the log is not checkpointed on close before
  * all checks pass. So a refused file keeps every byte. The first commit of a new file is made with
- * a rollback journal, so that the header shows from the start that it is reachd's (store_file.c).
+ * a rollback journal, so that the header shows from the start that the file is from reachd
+ * (store_file.c).
  *
  * By default SQLite's caches grow to 2 MiB per connection. Documents are read once and then served
  * from snapshots, so a small cache is sufficient. Each connection has a quarter of a MiB.
@@ -53,8 +54,8 @@ static enum status open_connection(const char *path, int flags, sqlite3 **out, s
                            : sqlite_fail(&store_sqlite, *out, rc, path, "opening", err);
 }
 
-/* Reads from SQLite the numbers that the header contained before, because a log beside the file may
- * have newer ones. */
+/* Reads the numbers of the header from SQLite, because a log beside the file may have newer
+ * numbers. */
 static enum status inspect(sqlite3 *db, const char *path, int64_t *out_version, struct err *err)
 {
     int64_t application = 0;
@@ -81,8 +82,8 @@ static enum status inspect(sqlite3 *db, const char *path, int64_t *out_version, 
     return STATUS_OK;
 }
 
-/* Sets WAL mode, in which readers do not wait for the writer. A file system that does not support
- * it gets another mode. */
+/* Sets WAL mode, in which readers do not wait for the writer. Fails if the file system does not
+ * support that mode. */
 static enum status use_log(sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -124,7 +125,7 @@ static enum status prepare(sqlite3 *db, const char *path, struct err *err)
     return s == STATUS_OK ? try_to_write(db, err) : s;
 }
 
-/* Closes a connection that has failed. */
+/* Closes a connection that has failed. Returns `s`. */
 static enum status opened(enum status s, sqlite3 **db)
 {
     if (s != STATUS_OK) {

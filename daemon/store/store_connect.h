@@ -8,14 +8,14 @@
 #define STORE_MEMORY_PATH ":memory:"
 
 /* Opens a connection that may write to a database of reachd with the newest schema. An empty or
- * absent file becomes one. In memory it is the only connection. The lock must be held. On failure
- * the content of the file stays intact. The caller owns `*out` (sqlite3_close). Errors are the same
- * as for store_open. */
+ * absent file becomes such a database. A database in memory has no other connection. The lock must
+ * be held. On failure the content of the file stays intact. The caller owns `*out` (sqlite3_close).
+ * Errors are the same as for store_open. */
 enum status store_connect_writer(const char *path, sqlite3 **out, struct err *err);
 
 /* Opens such a connection beside other connections of this process to the file. The file is not
- * inspected: closing a descriptor of it would release their POSIX locks, and another process would
- * remove the log in use. */
+ * inspected: closing a descriptor of the file would release the POSIX locks of those connections,
+ * and another process would remove the log in use. */
 enum status store_connect_writer_again(const char *path, sqlite3 **out, struct err *err);
 
 /* From now on the log is written to the file when the connection is closed. */

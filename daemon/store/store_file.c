@@ -27,10 +27,10 @@ enum {
     MAGIC_BYTES = 16,
     JOURNAL_MAGIC_BYTES = 8,
     LOCK_MODE = 0600,
-    LOCK_ATTEMPTS = 10 /* each fails if a process gave up and removed its lock file */
+    LOCK_ATTEMPTS = 10 /* an attempt fails if another process has just removed its lock file */
 };
 
-/* The error for a file of another kind, which need not be damaged. */
+/* The hint for a file of another kind, which need not be damaged. */
 static const char other_file[] = "Check the name of the file: it is not one of reachd's.";
 
 static const char magic[MAGIC_BYTES] = "SQLite format 3";
@@ -105,7 +105,7 @@ void store_file_unlock(const char *path, int fd, bool remove_file)
     char *const lock_path = remove_file ? with_suffix(path, "-lock") : NULL;
 
     if (lock_path)
-        (void)unlink(lock_path); /* while it is held, so that no other process relies on it */
+        (void)unlink(lock_path); /* still locked, so no other process relies on the file */
     free(lock_path);
     if (fd >= 0)
         close(fd);

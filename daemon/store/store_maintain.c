@@ -35,7 +35,8 @@ static enum status open_writer_again(struct store *store, struct err *err)
     return STATUS_OK;
 }
 
-/* Run numbers continue, because a pending measurement must not add to a run of the new file. */
+/* Makes run numbers continue, because a pending measurement must not add to a run of the new
+ * file. */
 static enum status continue_numbers(struct store *store, struct err *err)
 {
     sqlite3 *const db = store->writing.db;
@@ -123,7 +124,7 @@ static enum status recover(struct store *store, bool reopen, struct err *err)
 {
     enum status s = STATUS_OK;
 
-    if (!store->writing.db) { /* changed only by maintenance */
+    if (!store->writing.db) { /* only maintenance changes this member */
         s = store_file_writable(store->path, err);
         if (s == STATUS_OK)
             s = open_again(store, NULL, err);
@@ -198,7 +199,7 @@ enum status store_maintain(struct store *store, bool *out_recreated, struct err 
     has_error = store->health.last_error.status != STATUS_OK;
     pthread_mutex_unlock(&store->state_mutex);
     s = ensure_writing(store, &work, has_error, &why);
-    /* For a damaged file, do not wait for the disk: the scan may repair it. */
+    /* A damaged file does not wait for the disk, because the scan may repair the file. */
     if (work.scan && store->writing.db && (s == STATUS_OK || s == STATUS_CORRUPT)) {
         s = scan(store, out_recreated, &why);
         work.scan = s != STATUS_OK;

@@ -9,7 +9,7 @@
 
 enum { STATEMENT_BYTES = 96 };
 
-/* One transaction with a migration, its number and the application id in the header. */
+/* Makes one transaction with a migration, its number and the application id in the header. */
 static enum status migrate_once(sqlite3 *db, unsigned from, struct err *err)
 {
     char statement[STATEMENT_BYTES];
@@ -29,7 +29,7 @@ static enum status migrate_once(sqlite3 *db, unsigned from, struct err *err)
     return store_sql_end(db, s, err);
 }
 
-/* Schemas 3 and 4 of before 2026-11-22 have the same checksums in columns with other names. */
+/* Renames the columns of checksums in files of schemas 3 and 4 that have other names for them. */
 static enum status rename_columns(sqlite3 *db, struct err *err)
 {
     static const char old[] = "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'seal'";

@@ -147,7 +147,7 @@ static enum status open_how(const char *path, bool anyway, struct store **out, s
     enum status s;
 
     *out = NULL;
-    /* "" would be a temporary file, and "file:.." a URI with its own settings. */
+    /* SQLite would open a temporary file for "", and "file:.." is a URI with its own settings. */
     if (path[0] == '\0' || strncmp(path, "file:", strlen("file:")) == 0)
         return err_set(err, STATUS_INVALID_ARGUMENT, "\"%s\" is not the path of a state file",
                        path);

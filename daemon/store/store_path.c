@@ -1,6 +1,6 @@
 /* store_path.c: see store_path.h. Root and the user of the service use the directory of the system.
  * Other users use the state directory of the XDG base directory specification, because they cannot
- * write to the system's. */
+ * write to the directory of the system. */
 #include "store/store_path.h"
 
 #include <stdbool.h>

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* /var/lib/reachd/reachd.db for root and the owner of that directory, else reachd/reachd.db in
- * XDG_STATE_HOME or ~/.local/state. */
+/* Writes /var/lib/reachd/reachd.db for root and the owner of that directory, else reachd/reachd.db
+ * in XDG_STATE_HOME or ~/.local/state. */
 void store_default_path(char *out, size_t out_size);
 
 #endif

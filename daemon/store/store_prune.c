@@ -1,7 +1,7 @@
 /* store_prune.c: deletes old rows, so that a state file does not grow indefinitely.
  *
  * Observations take most of the bytes and are used least, so they are deleted first, run by run. A
- * run is deleted with its fingerprint when its GPU has many newer ones. The observations of a GPU's
+ * run is deleted with its fingerprint when its GPU has many newer runs. The observations of a GPU's
  * current fingerprint always stay. Freed pages are used again; the file itself does not shrink.
  */
 #include "store/store_state.h"
@@ -34,7 +34,8 @@ static const char oldest_observed[] =
 static const char delete_run[] = "DELETE FROM run WHERE id = ?";
 static const char delete_observations[] = "DELETE FROM observation WHERE run = ?";
 
-/* Deletes the rows of the run that the query returns. `*out_done` is true if it returns none. */
+/* Deletes the rows of the run that the query returns. `*out_done` is true if the query returns no
+ * run. */
 static enum status forget_one(struct store *store, const char *which, int64_t limit,
                               const char *statement, bool *out_done, struct err *err)
 {

@@ -3,9 +3,9 @@
  *     reachd.db       ->  reachd.db.corrupt-20261121T113000Z
  *     reachd.db-wal   ->  reachd.db.corrupt-20261121T113000Z-wal      likewise -journal and -shm
  *
- * The database is moved first. An interrupted move then leaves a log without a database. It is
- * never mistaken for the log of the next database, because it is moved before that is made. In the
- * opposite order an older state of the database would reappear.
+ * The database is moved first. An interrupted move then leaves a log without a database. That log
+ * is never mistaken for the log of the next database, because it is moved before the next database
+ * is made. In the opposite order an older state of the database would reappear.
  */
 #include "store/store_file.h"
 

@@ -20,12 +20,12 @@ struct store_run {
     struct gpu_limits limits;
     enum depth depth;
     int64_t started_at;
-    /* Number in the file; 0 if it has not begun there. It belongs to the thread of the run. While a
-     * record of the run waits, it belongs to the thread that writes the queue. */
+    /* Number of the run in the file; 0 if the run has not begun there. It belongs to the thread of
+     * the run. While a record of the run waits, it belongs to the thread that writes the queue. */
     int64_t number;
     uint32_t references; /* references of its owner and of its records in the queue; guarded by the
                             state mutex */
-    bool incomplete;     /* its observations were dropped; also guarded by the state mutex */
+    bool incomplete;     /* its observations were dropped; guarded by the state mutex */
 };
 
 enum record_kind { RECORD_OBSERVATION, RECORD_FINISHED, RECORD_FAILED };
@@ -114,7 +114,7 @@ static enum status write_record(struct store *store, const struct queued_record 
 
 /* ---- the queue; the state mutex is held ---- */
 
-/* Adds `by` to the number of results in such records. */
+/* Adds `by` to the number of results of the kind in this record. */
 static void count_result(struct store_results *results, const struct queued_record *r, int by)
 {
     if (r->kind == RECORD_OBSERVATION)
@@ -139,8 +139,8 @@ static void remove_record(struct store *store, struct queued_record **link,
     free_record(r);
 }
 
-/* Removes the records of one kind, of `run` or, if `run` is NULL, the oldest one. Returns whether
- * there were any. */
+/* Removes the observations of `run`, or its other records. If `run` is NULL, removes only the
+ * oldest such record of all runs. Returns whether a record was removed. */
 static bool drop_records(struct store *store, const struct store_run *run, bool observations)
 {
     struct queued_record **link = &store->queue.first;
@@ -228,8 +228,8 @@ static bool may_write(struct store *store)
     return may;
 }
 
-/* Appends a record to the queue. `why` is the failure of its write, or NULL if it was not tried.
- * Returns false if it was not tried and can be written now. */
+/* Appends a record to the queue. `why` is the failure of its write, or NULL if no write was tried.
+ * Returns false if no write was tried and the record can be written now. */
 static bool keep_record(struct store *store, struct queued_record *take, const struct err *why)
 {
     bool kept = true;
@@ -247,7 +247,7 @@ static bool keep_record(struct store *store, struct queued_record *take, const s
     return kept;
 }
 
-/* Takes ownership of the record. */
+/* Writes the record, or appends it to the queue. Takes ownership of the record. */
 static enum status write_or_keep(struct store *store, struct queued_record *take, struct err *err)
 {
     for (;;) {

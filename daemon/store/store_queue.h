@@ -5,7 +5,7 @@
  * the limit the observations of the oldest measurements are dropped, followed by the oldest
  * fingerprints if necessary. A crash loses the records in memory; the health reports their number.
  *
- * A run belongs to one thread; any thread may have one.
+ * A run belongs to one thread; any thread may have runs.
  */
 #ifndef REACH_STORE_STORE_QUEUE_H
 #define REACH_STORE_STORE_QUEUE_H
@@ -24,8 +24,8 @@ void store_queue_set_limit(struct store *store, size_t bytes);
 enum status store_run_begin(struct store *store, const struct gpu_identity *gpu,
                             const struct gpu_limits *limits, enum depth depth, int64_t started_at,
                             struct store_run **out, struct err *err);
-/* Adds an observation like store_add_observation. Returns STATUS_OK if it is stored, or kept until
- * it can be. */
+/* Adds an observation like store_add_observation. Returns STATUS_OK if the observation is stored,
+ * or kept in the queue. */
 enum status store_run_observe(struct store *store, struct store_run *run,
                               const struct observation *o, struct err *err);
 /* Ends a run like store_finish_run. Takes ownership of the run if it succeeds. */

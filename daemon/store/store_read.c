@@ -1,5 +1,5 @@
 /* store_read.c: reads rows. A row counts only if its checksums match and its document can be
- * decoded. Another row is logged and skipped, and the layer above measures its GPU again.
+ * decoded. Any other row is logged and skipped, and the layer above measures its GPU again.
  *
  * Rows are copied while their statement is active. No statement outlives its function, because an
  * open statement would prevent a checkpoint of the log.
@@ -73,7 +73,8 @@ static bool document_is_good(sqlite3_stmt *stmt)
            (uint64_t)sqlite3_column_int64(stmt, DOCUMENT_HASH);
 }
 
-/* The document of a row, or NULL if it is corrupt or memory runs out. `*out_why` has the reason. */
+/* Returns the document of a row, or NULL if it is corrupt or memory runs out. `*out_why` has the
+ * reason. */
 static json_t *load_document(sqlite3_stmt *stmt, struct reading *r, struct err *out_why)
 {
     const char *const text = store_sql_text(stmt, DOCUMENT);
@@ -304,8 +305,8 @@ enum status store_list_gpus(struct store *store, struct gpu_identity *out, uint3
 
 /* ---- listings ---- */
 
-/* The upper bound of the row numbers of a page. If `before` is 0, the page begins with the newest
- * row, because no row has the largest number. */
+/* Returns the upper bound of the row numbers of a page. If `before` is 0, the page begins with the
+ * newest row, because no row has the largest number. */
 static int64_t upper_bound(int64_t before)
 {
     return before > 0 ? before : INT64_MAX;
@@ -366,7 +367,7 @@ static enum status list_observation(struct reading *r, sqlite3_stmt *stmt)
     return STATUS_OK;
 }
 
-/* With "+", the rows are in the order of their numbers, not run by run. */
+/* The "+" makes SQLite read the rows in the order of their numbers, not run by run. */
 #define OF_RUNS_OF_GPU                                                                             \
     " FROM observation WHERE +run IN (SELECT run.id FROM run WHERE run.uuid = ?1) AND "
 #define LIST_OBSERVATIONS(which)                                                                   \

@@ -1,8 +1,8 @@
 /* store_room.c: checks whether new pages can be written beside the state file.
  *
  * A small transaction fits into pages that the log has already, so it succeeds on a full disk. This
- * check writes a file of a few pages, makes it durable and removes it. Its name is removed first: a
- * crash leaves nothing.
+ * check writes a file of a few pages, makes it durable and removes it. Its name is removed first,
+ * so a crash leaves no file.
  */
 #include "store/store_file.h"
 #include "store/store_state.h"
@@ -18,7 +18,7 @@
 
 enum { ROOM_BYTES = 256 << 10, ROOM_PIECE_BYTES = 32 << 10, SHORT_BYTES = 1 << 20 };
 
-/* Returns 0 or an error number. */
+/* Writes and syncs the file. Returns 0 or an error number. */
 static int write_room(int fd)
 {
     char piece[ROOM_PIECE_BYTES];

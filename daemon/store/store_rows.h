@@ -2,10 +2,10 @@
  * share.
  *
  * reach_row_hash (store_sql.h) covers the columns that never change. Enums are hashed by name, so
- * that renumbering one does not make old rows look corrupt. A verdict of clean is left out, so the
- * hash of such rows is the same as before there were verdicts. The number that SQLite gives a row
- * on insert is not known when that hash is made. `checksum` is a second hash over row_hash, that
- * number, and the columns that change later (0003_checksums.sql).
+ * that renumbering one does not make old rows look corrupt. The hash leaves out a verdict of clean,
+ * so that it is the same for rows without a verdict. The number that SQLite gives a row on insert
+ * is not known when that hash is made. `checksum` is a second hash over row_hash, that number, and
+ * the columns that change later (0003_checksums.sql).
  */
 #ifndef REACH_STORE_STORE_ROWS_H
 #define REACH_STORE_STORE_ROWS_H
@@ -13,8 +13,8 @@
 #define RUN_CHECKSUM         "reach_checksum(id, row_hash, state, ended_at, failure, failure_text)"
 #define OBSERVATION_CHECKSUM "reach_checksum(id, row_hash)"
 
-/* 1 if the columns of a row are unchanged since they were written. The document is checked
- * separately, by document_hash. */
+/* These are 1 if the columns of a row are unchanged since they were written. The document is
+ * checked separately, by document_hash. */
 #define RUN_IS_GOOD                                                                                \
     "(row_hash = reach_row_hash(uuid, depth, started_at, document_hash) "                          \
     "AND checksum = " RUN_CHECKSUM ")"

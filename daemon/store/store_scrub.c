@@ -54,7 +54,7 @@ enum { TABLE_COUNT = sizeof(tables) / sizeof(tables[0]) };
 /* The state of a walk over all rows. */
 struct scan {
     sqlite3 *db;
-    struct store *store; /* drops its corrupt rows; NULL means only count them */
+    struct store *store; /* drops corrupt rows; NULL means that rows are only counted */
     uint64_t rows;
     uint64_t corrupt;
 };
@@ -78,7 +78,7 @@ static enum status document_is_good(sqlite3 *db, const struct table *table, int6
     }
     *out = rc == SQLITE_OK && h == hash;
     if (rc != SQLITE_OK &&
-        (rc != SQLITE_ERROR || size > 0)) /* otherwise its type is no longer text */
+        (rc != SQLITE_ERROR || size > 0)) /* otherwise the document is no longer a text */
         s = store_sql_fail(db, rc, "reading a document", err);
     sqlite3_blob_close(blob);
     return s;
@@ -190,7 +190,7 @@ static int stop_if_asked(void *self)
     return atomic_load(&((struct store *)self)->stop_soon) ? 1 : 0;
 }
 
-/* SQLite's own check of pages, indexes and constraints. */
+/* Runs SQLite's own check of pages, indexes and constraints. */
 static enum status scan_structure(struct store *store, sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *stmt;

@@ -133,7 +133,7 @@ static bool hash_text(uint64_t *h, sqlite3_value *value, bool checksum)
     return true;
 }
 
-/* Implements both functions. reach_checksum has user data. */
+/* Implements both SQL functions. Only reach_checksum has user data. */
 static void hash_values(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const bool checksum = sqlite3_user_data(context) != NULL;

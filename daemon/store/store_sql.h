@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A value for one parameter of a statement, ?1 first; parameters without a value are NULL. Texts
- * are borrowed until the statement is finalized. */
+/* A value for one parameter of a statement. The first value is for ?1; parameters without a value
+ * are NULL. Texts are borrowed until the statement is finalized. */
 struct sql_value {
     const char *text; /* NULL means that the number is used */
     int64_t number;
@@ -46,17 +46,17 @@ enum status store_sql_next(sqlite3_stmt *stmt, bool *out_row, struct err *err);
 /* Prepares a statement and moves to its first row, for queries with at most one row. */
 enum status store_sql_first(sqlite3 *db, const char *sql, const struct sql_value *values, int count,
                             sqlite3_stmt **out, bool *out_row, struct err *err);
-/* A column's text, or "" if memory runs out. It is valid until the next row. */
+/* Returns a column's text, or "" if memory runs out. It is valid until the next row. */
 const char *store_sql_text(sqlite3_stmt *stmt, int column);
 
-/* Runs BEGIN IMMEDIATE, and ends the transaction with COMMIT if `so_far` is STATUS_OK, else with
- * ROLLBACK. Returns the first failure. */
+/* Run BEGIN IMMEDIATE, and COMMIT if `so_far` is STATUS_OK, else ROLLBACK. Return the first
+ * failure. */
 enum status store_sql_begin(sqlite3 *db, struct err *err);
 enum status store_sql_end(sqlite3 *db, enum status so_far, struct err *err);
 
 /* Adds two functions to the connection, both FNV-1a over their arguments (integers, texts, nulls).
- * reach_checksum covers the type and value of each; reach_row_hash covers the values alone, without
- * nulls. Returns an SQLite code. */
+ * reach_checksum covers the type and value of each argument; reach_row_hash covers only the values,
+ * without nulls. Returns an SQLite code. */
 int store_sql_add_functions(sqlite3 *db);
 
 #endif

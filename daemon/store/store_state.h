@@ -33,7 +33,7 @@ struct store_connection {
     sqlite3 *db;
 };
 
-/* The pending work of maintenance. Guarded by the state mutex. */
+/* The pending work of maintenance, which the state mutex guards. */
 struct store_work {
     bool scan;   /* a row or page was corrupt, or no check was made yet */
     bool prune;  /* a run has ended */
@@ -42,7 +42,7 @@ struct store_work {
     bool woken;  /* store_wake */
 };
 
-/* The records that cannot be written yet, in order. Guarded by the state mutex. The queue is empty
+/* The records that cannot be written yet, in order. The state mutex guards them. The queue is empty
  * unless the health has an error. */
 struct store_queue {
     struct queued_record *first; /* owned */
@@ -85,7 +85,8 @@ enum status store_write_begin(struct store *store, struct err *err);
  * its cache, and records a failure in the health. The failure stays there until store_write_works.
  * Returns the first failure. */
 enum status store_write_end(struct store *store, enum status s, struct err *err);
-/* Returns whether the file cannot be written, in contrast to a wrong request. */
+/* Returns whether the status means that the file cannot be written, and not that a request is
+ * wrong. */
 bool store_is_write_error(enum status s);
 /* Records in the health that nothing can be written. The state mutex must be held. */
 void store_note_error(struct store *store, enum status s, const struct err *err);
@@ -105,16 +106,16 @@ struct store_document {
 };
 enum status store_document_render(const struct observation *o, struct store_document *out,
                                   struct err *err);
-/* As store_add_observation. */
+/* Adds a document like store_add_observation. */
 enum status store_add_document(struct store *store, int64_t run, const struct store_document *d,
                                int64_t *out_id, struct err *err);
 
 /* Writes the queue in order, until it is empty or a write fails. Only one thread may call it. */
 enum status store_queue_write(struct store *store, struct err *err);
-/* Logs the losses with the queue, and frees it. */
+/* Logs the results that are lost with the queue, and frees the queue. */
 void store_queue_free(struct store *store);
-/* The fingerprint of a GPU with this id, if it waits in the queue. If the id is NULL, the served
- * fingerprint from the newest measurement. */
+/* Finds a fingerprint of a GPU in the queue by its id. If `id` is NULL, finds the served
+ * fingerprint from the newest measurement. Returns false if there is none. */
 bool store_queue_find(struct store *store, const char *uuid, const char *id,
                       struct fingerprint *out);
 /* Returns STATUS_OK if there is room beside the file for some new pages. */
@@ -146,14 +147,14 @@ void store_count_damage(struct store *store);
  * mutex must be held, unless no other thread uses the store yet. After a failure `runs_interrupted`
  * stays set, and store_maintain tries again when writing works. */
 enum status store_end_interrupted_runs(struct store *store, struct err *err);
-/* Does this for a file that has just been opened. Logs a failure and records it in the health. */
+/* Does so in a file that has just been opened. Logs a failure and records it in the health. */
 void store_end_interrupted_at_open(struct store *store);
 
 /* Checks every row through a connection of its own, deletes the corrupt ones and records them in
  * the table damage. Returns STATUS_CORRUPT if the file itself is damaged, and STATUS_CANCELLED
  * after store_wake. */
 enum status store_scrub(struct store *store, struct err *err);
-/* Makes the same checks without a change: counts the rows and the corrupt ones. */
+/* Counts the rows and the corrupt rows, without a change. */
 enum status store_scrub_count(sqlite3 *db, uint64_t *out_rows, uint64_t *out_bad, struct err *err);
 /* Deletes the rows beyond the limits. */
 enum status store_prune(struct store *store, struct err *err);
