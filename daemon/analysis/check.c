@@ -27,7 +27,8 @@ enum {
     MOST_SAMPLES = 4096,
     POINT_WITHIN = 0,
     POINT_EDGE,
-    POINT_JUST, /* beyond: some sets overflow, and a farther level rarely does */
+    /* somewhat beyond the edge: some sets overflow, and a farther level rarely overflows */
+    POINT_JUST,
     POINT_BEYOND,
     LEVEL_POINTS,
     /* The penalty of a smaller level is the median of a few loads; one outlier moves it. */
@@ -36,21 +37,23 @@ enum {
 
 /* A smaller share of slow loads at a point does not determine the cost of a miss. */
 #define FEWEST_SLOW 0.1
-/* Share of loads that miss: a point hits up to the first and misses from the second. */
+/* Shares of loads that miss. A point hits up to HIT_SHARE and misses from MISS_SHARE on. */
 #define HIT_SHARE  0.1
 #define MISS_SHARE 0.5
-/* Errors of a count that are not reported. */
+/* A deviation within this number of standard errors of a count is not reported. */
 #define ERRORS 3
-/* Hits and misses with a larger overlap cannot be distinguished. */
+/* Hits and misses of which a larger share overlaps cannot be distinguished. */
 #define MOST_OVERLAP 0.6
-/* A level that costs less cannot be detected (sweep.c). */
+/* A level with a smaller penalty, in cycles, cannot be detected (sweep.c). */
 #define LEAST_STEP 4.0
-/* A penalty may differ by the larger of these. */
+/* A penalty may differ by the larger of these two limits. */
 #define PENALTY_CYCLES 6.0
 #define PENALTY_SHARE  0.3
-/* Penalties are cycles of the SM clock; they are not compared if the clocks differ by more. */
+/* Penalties are cycles of the SM clock; they are not compared if the clocks differ by more than
+ * this share. */
 #define SAME_CLOCK 0.1
-/* Share of single loads on the right side of the threshold, and the votes for each. */
+/* Shares of single loads on the right side of the threshold, and the number of votes that each
+ * share needs. */
 #define QUIET      0.99
 #define LESS_QUIET 0.95
 enum { VOTES_QUIET = 3, VOTES_LESS_QUIET = 7, VOTES_NOISY = 15 };
@@ -61,7 +64,7 @@ NAME_FUNCTION(check_result_name, enum check_result, [CHECK_HOLDS] = "still true"
 static void find(struct check *out, enum check_result result, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Keeps the worst finding; the first of two equal ones. */
+/* Keeps the worst finding, and the first of two equally bad findings. */
 static void find(struct check *out, enum check_result result, const char *format, ...)
 {
     va_list args;
@@ -100,14 +103,14 @@ static bool is_complete(const struct tlb_level *l)
            IS_KNOWN(l->miss_penalty_cycles) && l->entries.v > 1 && l->entry_bytes.v > 0;
 }
 
-/* Pages, one entry apart, that overflow every set of this level. */
+/* The number of pages, one entry apart, that overflow every set of this level. */
 static uint64_t full_pages(const struct tlb_level *l)
 {
     return (l->saturation_bytes.v + l->entry_bytes.v - 1) / l->entry_bytes.v;
 }
 
-/* The number of pages that overflow some of its sets: a quarter of the way to those that overflow
- * all. */
+/* The number of pages that overflow some sets of this level: a quarter of the way from the entries
+ * to the pages that overflow all sets. */
 static uint64_t just_beyond(const struct tlb_level *l)
 {
     const uint64_t full = full_pages(l);
@@ -121,7 +124,7 @@ bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu
     const struct tlb_level *l = &fp->levels[k];
     if (!is_complete(l))
         return false;
-    /* Each page once and some twice, so that no set that overflows is missed. */
+    /* Each page is loaded once and some pages twice, so that no set that overflows is missed. */
     uint32_t samples = l->entries.v + l->entries.v / 8;
     samples = samples < LEAST_SAMPLES ? LEAST_SAMPLES : samples;
     *out = (struct probe_spec){.kind = PROBE_CHASE,
@@ -146,8 +149,8 @@ static int shared_level(const struct fingerprint *fp)
     return fp->levels[k].shared_by == SHARED_GROUP && is_complete(&fp->levels[k]) ? (int)k : -1;
 }
 
-/* The levels that the fingerprint determines, in the form of the analysis. Returns false if a level
- * nearer than `k` is missing. */
+/* Writes the complete levels of the fingerprint as estimates of the analysis. Returns false if a
+ * level nearer than `k` is missing. */
 static bool estimates_of(const struct fingerprint *fp, uint32_t k, struct level_estimate *out)
 {
     bool all_nearer = true;
@@ -166,7 +169,8 @@ static bool estimates_of(const struct fingerprint *fp, uint32_t k, struct level_
     return all_nearer;
 }
 
-/* A row of pairs is expensive, has longer slices, and is settled by one vote on a quiet chip. */
+/* The number of votes that a pivot needs. On a quiet chip one row of pairs is enough, because it
+ * has longer slices and is expensive. */
 static uint32_t votes_for(const struct tlb_level *l, enum probe_kind kind)
 {
     const double right = IS_KNOWN(l->confidence) ? l->confidence.v : 0;
@@ -208,7 +212,7 @@ static bool same_clock(const struct fingerprint *fp, const struct observation *o
     return fabs((double)then.v - (double)now.v) <= SAME_CLOCK * (double)then.v;
 }
 
-/* Returns whether the farther levels hold this many bytes. If not, misses cost more. */
+/* Returns whether the farther levels hold `bytes`. If they do not, misses cost more. */
 static bool farther_levels_hold(const struct fingerprint *fp, uint32_t k, uint64_t bytes)
 {
     for (uint32_t j = k + 1; j < fp->level_count; j++) {
@@ -220,7 +224,8 @@ static bool farther_levels_hold(const struct fingerprint *fp, uint32_t k, uint64
     return true;
 }
 
-/* The median of the loads of a point that took longer than the threshold. Returns 0 if none did. */
+/* The median of the loads of a point that took longer than the threshold. Returns 0 if no load
+ * did. */
 static double median_above(const struct observation *o, uint32_t point, double threshold)
 {
     const uint32_t *values = observation_chase(o, point);
@@ -259,8 +264,8 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
     const double hit = sweep_median(o, POINT_WITHIN);
     const double miss = sweep_median(o, POINT_BEYOND);
     const double step = miss - hit;
-    /* A step may include a farther level's step, and a stored penalty an outlier, so the smaller
-     * one counts. */
+    /* A step may include a farther level's step, and a stored penalty may include an outlier, so
+     * the smaller of the two counts. */
     const double threshold = hit + fmin(step, fp->levels[k].miss_penalty_cycles.v) / 2;
     const double slow_hits = sweep_share_above(o, POINT_WITHIN, threshold);
     const double slow = sweep_share_above(o, POINT_BEYOND, threshold);
@@ -290,8 +295,8 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
 }
 
 /* Compares one pivot's verdict, if it has one, with its group. An SM that has changed its group is
- * missing in one and new in another, so a change is visible twice. A change that is visible once
- * can be noise. */
+ * missing in one group and new in another, so a change is visible twice. A change that is visible
+ * once can be noise. */
 static void classify_pivot(const struct fingerprint *fp, const struct sharing_estimate *now,
                            const struct observation *o, struct check *out)
 {

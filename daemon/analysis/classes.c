@@ -1,7 +1,8 @@
 /* classes.c: see classes.h.
  *
- *   .. ...        .  .. .        gaps, widest first: 8 2 1 1 1: one is three times the next, so two
- *                                classes; widest first 8 3 1 1: none is, so one class
+ *   .. ...        .  .. .        The gaps are 8 2 1 1 1, widest first. The first is more than three
+ *                                times the second, so there are two classes. If the gaps are
+ *                                8 3 1 1, no gap is that much wider, so there is one class.
  */
 #include "analysis/classes.h"
 
@@ -107,7 +108,7 @@ double classes_margin(const double *values, uint32_t n, double noise, const uint
 {
     struct ranked ranked[CLASSES_MAX_VALUES] = {{0}};
     double clear = INFINITY; /* the narrowest gap between two classes */
-    double inside = 0;       /* the widest gap within a class, and the next */
+    double inside = 0;       /* the widest gap within a class; `next` is the second widest */
     double next = 0;
 
     rank(values, n, ranked);

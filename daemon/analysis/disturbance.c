@@ -23,34 +23,39 @@
  * thermal limit in software and an idle clock are part of normal work. */
 enum { SLOWDOWN_HARDWARE = 0x8, SLOWDOWN_THERMAL = 0x40, SLOWDOWN_POWER_BRAKE = 0x80 };
 
-/* The SM clock before and after may differ by this share. Memory's clock stays, so a load of 300
- * cycles would otherwise move by more than the smallest penalty. */
+/* The SM clock before and after a probe may differ by this share. The clock of memory does not
+ * change. So with a larger difference, a load of 300 cycles would move by more than the smallest
+ * penalty. */
 #define CLOCK_TOLERANCE 0.1
 
-/* Repeats of a throughput may differ by this share. On a quiet GPU they differ by 1 %. */
+/* Repeats of a throughput measurement may differ by this share. On a quiet GPU they differ by 1
+ * %. */
 #define READ_TOLERANCE 0.1
-/* A run may end later than requested by this factor. */
+/* A run may take this multiple of the requested time. */
 #define READ_OVERTIME 1.25
-/* Accesses of memory behind a slow link by all SMs at once take longer to come back. */
+/* The same multiple for memory behind a slow link. Accesses by all SMs at once take longer to come
+ * back from there. */
 #define FAR_OVERTIME 3.0
-/* Smaller regions measure caches, and the first region a clock that is still rising. */
+/* Smaller regions are not judged, because they measure caches. The first region also measures a
+ * clock that is still rising. */
 #define READ_SMALLEST_BYTES (32 * MIB)
 
-/* A curve may fall by this amount, or by the spread of the lower point. */
+/* A curve may fall by CURVE_TOLERANCE_CYCLES, or by the spread of the loads of the lower point. */
 #define CURVE_TOLERANCE_CYCLES 8.0
 #define SPREAD_QUANTILE        0.95
 
-/* The loads of a point of shared memory together take less than this number of single loads. */
+/* FEWEST_BYSTANDERS is the least number of SMs whose median loss counts. All loads of a point of
+ * shared memory together take less time than LOADS_TOGETHER single loads. */
 enum { FEWEST_BYSTANDERS = 3, LOADS_TOGETHER = 10 };
 
-/* No cache that a probe's loads reach answers faster. If most loads do, the kernel does not wait
- * for them. */
+/* No cache that the loads of a probe reach answers in fewer cycles. If most loads take fewer
+ * cycles, the kernel does not wait for them. */
 enum { LEAST_CYCLES = 20 };
 
 static void blame(struct assessment *out, enum verdict verdict, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Keeps the worse verdict; the first of two equal ones. */
+/* Keeps the worse verdict, and the first of two equally bad verdicts. */
 static void blame(struct assessment *out, enum verdict verdict, const char *format, ...)
 {
     va_list args;
@@ -82,8 +87,8 @@ static void classify_clock(const struct probe_conditions *c, struct assessment *
               after / 1000);
 }
 
-/* Under MPS other processes share the TLBs at all times. The measurement sees only the remaining
- * entries, and no probe can distinguish that from a smaller TLB. */
+/* Under MPS other processes share the TLBs at all times. The measurement finds only the remaining
+ * entries, and no probe can distinguish this state from a smaller TLB. */
 static void classify_concurrency(const struct probe_conditions *c, struct assessment *out)
 {
     if (IS_KNOWN(c->concurrent_processes) && c->concurrent_processes.v > 0)
@@ -99,14 +104,15 @@ static void classify_throttling(const struct probe_conditions *c, struct assessm
               (unsigned long long)c->throttle_reasons.v);
 }
 
-/* Finds loads whose SM was taken away, and whether there is any signal at all. */
+/* Finds loads during which the SM was taken away, and probes whose loads were not timed. */
 static void classify_loads(const struct observation *o, struct assessment *out)
 {
     const size_t n = o->result.value_count;
     size_t away = 0;
     size_t nothing = 0;
     size_t too_quick = 0;
-    const uint32_t least = o->spec.kind == PROBE_CACHE ? 0 : LEAST_CYCLES; /* L1 is faster */
+    /* a hit in L1 may take less */
+    const uint32_t least = o->spec.kind == PROBE_CACHE ? 0 : LEAST_CYCLES;
     /* A probe without a load times only the clock, so values of 0 are normal there. */
     const bool any_load = o->spec.kind != PROBE_CACHE || o->spec.path != PATH_NONE;
     for (size_t i = 0; i < n; i++) {
@@ -143,8 +149,8 @@ static void classify_onchip(const struct observation *o, struct assessment *out)
               away, o->result.value_count, most);
 }
 
-/* More pages cannot miss less, because a longer footprint only adds pages to each set. This needs
- * ascending points, which every plan has. */
+/* More pages cannot miss less, because a longer footprint only adds pages to each set. The rule
+ * needs ascending points, which every plan has. */
 static void classify_curve(const struct observation *o, struct assessment *out)
 {
     double highest = 0;
@@ -184,7 +190,8 @@ static void classify_reference(const struct observation *o, struct assessment *o
               (unsigned long long)o->spec.points[0]);
 }
 
-/* One SM in one repeat of a round: its loss and its control. Medians over the slice. */
+/* The loss and the control of one SM in one repeat of a round, in cycles. Both are medians over the
+ * slice. */
 struct seen {
     double loss;
     double control;
@@ -201,7 +208,7 @@ static struct seen scan(const struct observation *o, uint32_t repeat, uint32_t s
                          .control = stats_median_u32(control, o->spec.slice_pages)};
 }
 
-/* Median loss of this SM over repeats. */
+/* The median loss of this SM over all repeats, in cycles. */
 static double usual_loss(const struct observation *o, uint32_t sm)
 {
     double losses[PROBE_MAX_REPEATS];
@@ -210,7 +217,7 @@ static double usual_loss(const struct observation *o, uint32_t sm)
     return stats_median_f64(losses, o->spec.repeats);
 }
 
-/* A loss of one SM by chance is noise, and votes take care of it. A loss of half of the SMs in one
+/* A loss of one SM by chance is noise, and votes remove it. A loss of half of the SMs in one
  * repeat, and not in the others, came from outside. */
 static void classify_repeats(const struct observation *o, struct assessment *out)
 {

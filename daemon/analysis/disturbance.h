@@ -1,15 +1,15 @@
-/* disturbance.h: decides whether other work on the GPU affected an observation. Pure: one
- * observation in, a verdict and a sentence out. docs/disturbance.md has the rules and their
- * reasons.
+/* disturbance.h: decides whether other work on the GPU affected an observation. The function is
+ * pure: it derives a verdict and a sentence from one observation. docs/disturbance.md has the rules
+ * and their reasons.
  *
  *   conditions   memory errors, the driver's Xid events, the SM clock before and after, throttling
  *   values       loads during which another process had the SM; a footprint curve that falls;
  *                repeats that disagree
  *
- * A process that holds memory is no disturbance, nor is a clock that rises during the warm-up, a
- * power cap or an idle GPU: only conditions that can change a result count. Each observation is
- * classified alone; the code that combines observations finds contradictions between them
- * (analysis.h, confirm.h).
+ * Only conditions that can change a result count. A process that only holds memory is no
+ * disturbance. A clock that rises during the warm-up, a power cap and an idle GPU are no
+ * disturbances either. Each observation is classified alone; the code that combines observations
+ * finds contradictions between them (analysis.h, confirm.h).
  */
 #ifndef REACH_ANALYSIS_DISTURBANCE_H
 #define REACH_ANALYSIS_DISTURBANCE_H

@@ -79,7 +79,7 @@ bool walks_misses(const struct walk_votes *v, uint32_t element);
 /* The number of elements that miss again and again. */
 uint32_t walks_missing(const struct walk_votes *v);
 
-/* Whether a cycle overflows the cache, compared with one that fits for certain. */
+/* Finds whether a cycle overflows the cache, by comparison with a cycle that fits for certain. */
 enum overflow { OVERFLOW_NO = 0, OVERFLOW_UNSURE, OVERFLOW_YES };
 enum overflow walks_overflow(const struct walk_votes *v, const struct walk_votes *fits);
 

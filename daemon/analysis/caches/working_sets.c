@@ -13,9 +13,9 @@ enum {
     READ_REPEATS = 2,
     READ_SEED = 31250,
     QUARTERS = 4,
-    ANY_GRANULE_BYTES = 4096, /* granule of parts without granules */
-    LEAST_OF_SM_BYTES = 4096, /* share of each SM, if a set is divided among the SMs */
-    NEAR_DIVISOR = 8          /* smaller sets fit any side of the L2 */
+    ANY_GRANULE_BYTES = 4096, /* stride of the probes whose sets have no granules */
+    LEAST_OF_SM_BYTES = 4096, /* least bytes of each SM, if a set is divided among the SMs */
+    NEAR_DIVISOR = 8          /* sets below this part of the L2 fit either side of it */
 };
 #define SMALLEST_SET (64 * KIB)
 #define L1_SETS      (256 * KIB)
@@ -24,7 +24,8 @@ enum {
 static const uint32_t transactions[] = {PROBE_LINE_BYTES, PROBE_BLOCK_BYTES};
 enum { TRANSACTIONS = sizeof transactions / sizeof transactions[0] };
 
-/* The number of lengths from `base` to its double, by the caches that may end there. */
+/* The number of set lengths from `base` to its double: more if a set of this length may fill a
+ * cache. */
 static uint32_t steps_from(uint64_t base, uint64_t l2_bytes)
 {
     if (base * 2 > l2_bytes / 2 && base < l2_bytes * 2)
@@ -48,7 +49,7 @@ static void add_sets(uint64_t l2_bytes, uint64_t memory_bytes, struct probe_spec
     }
 }
 
-/* Drops the sets that are too small for this part. */
+/* Drops the sets of fewer than `least_bytes`. */
 static void drop_below(struct probe_spec *spec, uint64_t least_bytes)
 {
     uint32_t kept = 0;
@@ -60,7 +61,7 @@ static void drop_below(struct probe_spec *spec, uint64_t least_bytes)
     spec->point_count = kept;
 }
 
-/* Sets the SMs on the side of the first SM. Returns false if the sides are not known. */
+/* Adds the SMs on the side of the first SM. Returns false if the sides are not known. */
 static bool set_sides(const struct fingerprint_l2 *l2, struct probe_spec *spec)
 {
     if (!IS_KNOWN(l2->sides))
@@ -125,10 +126,10 @@ uint32_t working_sets_missing(const struct observation_set *set, struct probe_sp
     return count;
 }
 
-/* ---- to the fingerprint ---- */
+/* ---- results ---- */
 
-/* The set of this length; lengths come in order. Returns NULL if there is no room for
- * another set. */
+/* Finds the set of this length, or makes room for it in ascending order. Returns NULL if there is
+ * no room for another set. */
 static struct working_set *set_for(struct fingerprint *out, uint32_t transaction_bytes,
                                    uint64_t set_bytes)
 {

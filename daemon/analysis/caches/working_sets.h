@@ -1,9 +1,9 @@
-/* working_sets.h: throughput of random reads of a set, by its length and its spread over the SMs.
- * From WORKING_SET_READ observations. The functions are pure.
+/* working_sets.h: throughput of random reads of a set, by its length and its spread over the SMs,
+ * from WORKING_SET_READ observations. The functions are pure.
  *
  * Throughput bends at a length that fills a cache: first the L1 of each SM, then the L2. The L2
- * keeps less data that SMs of both of its sides read. Lengths are doublings, closer to one another
- * around the first such bend and around the length of the L2 that the driver reports.
+ * keeps less data that SMs of both of its sides read. Each length is twice the previous one. There
+ * are more lengths around the size of an L1, and around the size of the L2 that the driver reports.
  */
 #ifndef REACH_ANALYSIS_CACHES_WORKING_SETS_H
 #define REACH_ANALYSIS_CACHES_WORKING_SETS_H

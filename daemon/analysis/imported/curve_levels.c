@@ -4,17 +4,18 @@
 #include <math.h>
 #include <string.h>
 
-#define PAGES_SLACK 0.06 /* two onsets are the same if they are no further apart */
-#define RISE_SLACK  0.15 /* two rises are the same within this share of the larger */
-#define TAIL_SHARE  0.1  /* a later rise below this share of a step belongs to it */
-#define FULL_SHARE  0.1  /* a scatter below this share of the penalty shows where a rise ends */
+#define PAGES_SLACK 0.06 /* largest distance of two equal onsets, as a share of their pages */
+/* largest difference of two equal rises, as a share of the expected rise */
+#define RISE_SLACK 0.15
+#define TAIL_SHARE 0.1 /* a later rise below this share of a step belongs to it */
+#define FULL_SHARE 0.1 /* a scatter below this share of the penalty shows where a rise ends */
 
 static double rise_of(const struct mean_step *s)
 {
     return s->to_cycles - s->from_cycles;
 }
 
-/* Returns whether two intervals (last fit, first miss] overlap within the slack, in any one
+/* Returns whether two intervals (last fit, first miss] overlap within the slack, in one common
  * unit. */
 static bool overlap(const struct mean_step *a, double unit_a, const struct mean_step *b,
                     double unit_b)
@@ -25,7 +26,7 @@ static bool overlap(const struct mean_step *a, double unit_a, const struct mean_
                (double)a->first_miss_pages * unit_a;
 }
 
-/* Returns whether `rise` is the share of `full` that is expected. Returns false too if the scatter
+/* Returns whether `rise` is the share of `full` that is expected. Also returns false if the scatter
  * would let half a rise pass for a whole one. */
 static bool rise_fits(double rise, double full, double share, double tolerance_cycles)
 {
@@ -33,8 +34,8 @@ static bool rise_fits(double rise, double full, double share, double tolerance_c
     return slack < share * full / 2 && fabs(rise - share * full) <= slack;
 }
 
-/* Returns whether both steps start from the same nearer levels. These miss as often at longer
- * strides, and no more often at shorter ones. */
+/* Returns whether both steps start from the same nearer levels. The nearer levels miss equally
+ * often at longer strides, and no more often at shorter strides. */
 static bool same_base(const struct mean_step *s, bool shorter, const struct mean_step *full,
                       double tolerance_cycles)
 {
@@ -43,8 +44,8 @@ static bool same_base(const struct mean_step *s, bool shorter, const struct mean
     return above <= tolerance_cycles && (shorter || above >= -tolerance_cycles);
 }
 
-/* The step of curve `c` (may be NULL) whose rise is `share` of the rise of `full` (a step at
- * `stride_bytes`), and whose onset and base fit it. NULL if there is no such step. */
+/* Finds the step of curve `c` (may be NULL) that shows the same level as `full`, a step at
+ * `stride_bytes`. Its onset, its base and its rise must fit. Returns NULL if no step fits. */
 static struct mean_step *find_partner(struct mean_curve *c, const struct mean_step *full,
                                       uint64_t stride_bytes, double tolerance_cycles)
 {
@@ -102,7 +103,7 @@ static void settle(struct mean_curves *curves, struct mean_curve *curve, uint32_
     if (is_later_stage(curves, level->stride_bytes, level->step.first_miss_pages) ||
         is_later_stage(curves, level->stride_bytes / 2, level->half_onset_pages) ||
         is_later_stage(curves, level->stride_bytes * 2, level->twice_onset_pages)) {
-        level->settled = false; /* a stage of an unknown level */
+        level->settled = false; /* this step is a stage of an unknown level */
         level->entries = UNKNOWN_U32(REASON_DISAGREEMENT);
         return;
     }
@@ -117,7 +118,7 @@ static void settle(struct mean_curves *curves, struct mean_curve *curve, uint32_
         level->penalty_cycles = rise_of(&curve->steps[i]) + tail;
         curve->steps[k].explained = true;
     }
-    /* The same applies if the curve creeps to its end without a step. */
+    /* A curve that creeps to its end without a step is judged in the same way. */
     const double rest = curve->last_cycles - curve->steps[curve->step_count - 1].to_cycles;
     if (k == curve->step_count && rest > 0 && tail + rest <= most)
         level->penalty_cycles += rest;
@@ -125,8 +126,9 @@ static void settle(struct mean_curves *curves, struct mean_curve *curve, uint32_
         level->settled = false;
 }
 
-/* Entries from the step at one entry's length, with two more witnesses. n halves lie in ceil(n/2)
- * entries or one more, with any alignment. At twice the stride no more pages fit. */
+/* The number of entries, from the step at a stride of one entry. The steps at half and at twice the
+ * stride must agree with it. n halves lie in ceil(n/2) entries or one more, with any alignment. At
+ * twice the stride no more pages fit. */
 static struct maybe_u32 entries_of(const struct mean_step *s, const struct mean_step *half,
                                    const struct mean_step *twice)
 {

@@ -1,18 +1,18 @@
-/* curve_levels.h: TLB levels from mean curves at several strides. The functions are pure.
+/* curve_levels.h: finds TLB levels in mean curves at several strides. The functions are pure.
  *
  * The rule is Karnagel's (2017, section 3.1, figure 2). At a stride of one entry, X, every load of
- * a walk that is too long misses. At X/2 every second load misses: the same onset in bytes, half
- * the rise. At 2X every load misses again, with the same number of pages as at X, or with half of
- * it if plain address bits choose one of an even number of sets. X is the entry only if all three
- * curves agree.
+ * a walk that is too long misses. At X/2 every second load misses. So the onset is at the same
+ * number of bytes, and the rise is half as high. At 2X every load misses again, with the same
+ * number of pages as at X, or with half of it if plain address bits choose one of an even number of
+ * sets. X is the entry only if all three curves agree.
  *
  *   stride   onset            rise
  *   X/2      a bytes          penalty / 2
  *   X        a bytes          penalty
  *   2X       2a or a bytes    penalty
  *
- * A step that fits no such triple is reported and not taken for a level. Two levels that overflow
- * together, with no plateau between them, look like one.
+ * A step that fits no triple of this kind is reported and is not taken for a level. Two levels that
+ * overflow together, with no plateau between them, look like one.
  */
 #ifndef REACH_ANALYSIS_IMPORTED_CURVE_LEVELS_H
 #define REACH_ANALYSIS_IMPORTED_CURVE_LEVELS_H
@@ -30,10 +30,10 @@ struct curve_level {
     uint64_t twice_onset_pages;
     double tolerance_cycles;  /* tolerance of the curve that shows the level */
     double penalty_cycles;    /* penalty of the step and of the small rises after it */
-    bool settled;             /* the steps after it show where the step ends */
-    bool saturation_known;    /* the scatter is small enough to see where the rise ends */
-    double hit_cycles;        /* the mean below it */
-    struct maybe_u32 entries; /* the most entries that fit */
+    bool settled;             /* the later steps show the end of this step */
+    bool saturation_known;    /* the scatter is small enough to show the end of the rise */
+    double hit_cycles;        /* mean cycles of a load that hits this level */
+    struct maybe_u32 entries; /* number of entries */
 };
 
 /* A step that no level explains. */
@@ -49,7 +49,7 @@ struct curve_levels {
     struct odd_step odd[CURVE_LEVELS_MAX_ODD];
 };
 
-/* Marks the steps that a level explains. */
+/* Finds the levels, and marks the steps that a level explains. */
 void curve_levels_estimate(struct mean_curves *curves, struct curve_levels *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* mean_curve.c: see mean_curve.h.
  *
  * Plateaus are grown greedily, and must not drift. A plateau inside a curve must have half more
- * pages at its end than at its beginning. Levels lie further apart than that, and the slow ramp of
- * a level with many sets leaves the tolerance earlier. A plateau at an end of the curve may be
+ * pages at its end than at its beginning. Two levels lie further apart, and the slow ramp of a
+ * level with many sets leaves the tolerance earlier. A plateau at an end of the curve may be
  * shorter, because the curve stops there; at the upper end it must be long enough to show the ramp
  * before it.
  */
@@ -18,23 +18,24 @@
 #define TOLERANCE_SIGMAS       4.0
 #define SIGMA_QUANTILE         0.6827 /* share of the values within one sigma of the middle */
 
-/* Pages at the end of an inner plateau over those at its beginning. The smaller span is enough if
- * many points confirm it. */
+/* The ratio of the pages at the end of an inner plateau to the pages at its beginning. The smaller
+ * ratio is enough if many points confirm the plateau. */
 #define INNER_SPAN       1.5
 #define INNER_SPAN_DENSE 1.25
 #define GAP_SPAN         1.25
 
-/* A first rise of at least this many tolerances is the true onset. Misses grow with pages, so a
- * rise hidden below the tolerance one page earlier would be half as high, within the scatter. If
- * the next point falls again, this one was an outlier. */
+/* A first rise of at least SHARP tolerances is the true onset. Misses grow with pages, so a rise
+ * hidden below the tolerance one page earlier would be half as high, within the scatter. If the
+ * next point falls again, the first rise was an outlier. */
 #define SHARP 3.0
 
 enum {
     MIN_RUN = 3,     /* fewest points of a plateau */
-    DENSE_RUN = 40,  /* number of points that allows the smaller span */
-    CENTER_RUN = 64, /* number of its first points, whose median is its height */
+    DENSE_RUN = 40,  /* number of points of a plateau that allows the smaller ratio */
+    CENTER_RUN = 64, /* number of first points of a plateau whose median is its height */
     TRIM_RUN = 5,
-    LOOK_AHEAD = 3 /* points that must return to the plateau to make the preceding one an outlier */
+    /* number of later points that must lie on the plateau if a point is an outlier */
+    LOOK_AHEAD = 3
 };
 
 struct run {
@@ -71,8 +72,8 @@ static void order_points(struct mean_curve *c)
     c->count = kept + 1;
 }
 
-/* The scatter of neighboring points, after the median slope is subtracted. `scratch` has room for
- * count values. */
+/* The tolerance in cycles, from the scatter of neighboring points after the median slope is
+ * subtracted. `scratch` has room for c->count values. */
 static double tolerance_of(const struct mean_curve *c, double *scratch)
 {
     if (c->count < 2)
@@ -114,8 +115,8 @@ static bool comes_back(const struct mean_curve *c, uint32_t i, double center)
     return seen > 1;
 }
 
-/* A run may have begun on the ramp before it, which shifts its height. It begins at the first few
- * points that together are as high as the run. */
+/* A run may have begun on the ramp before it, which shifts its height. The run is cut to begin at
+ * the first few points that together are as high as the run. */
 static void trim(const struct mean_curve *c, struct run *r)
 {
     while (r->last - r->first >= MIN_RUN) {

@@ -1,8 +1,8 @@
-/* mean_curve.h: plateaus and steps of one curve of mean latencies. The functions are pure.
+/* mean_curve.h: finds plateaus and steps in one curve of mean latencies. The functions are pure.
  *
  * A mean curve has one number per footprint: the mean of all loads of a walk. So there is no share
- * of slow loads to count, unlike in sweep.c. It shows only plateaus, the steps between them, and
- * the scatter of the numbers.
+ * of slow loads to count, unlike in sweep.c. The curve shows only plateaus, the steps between them,
+ * and the scatter of the numbers.
  *
  *   cycles
  *     305 |                 ________   to
@@ -28,24 +28,24 @@ struct mean_point {
 };
 
 struct mean_step {
-    uint64_t last_fit_pages;   /* last point on the lower plateau */
-    uint64_t first_miss_pages; /* the point after it */
-    uint64_t full_pages;       /* first point on the upper plateau */
-    double from_cycles;        /* the lower plateau */
-    double to_cycles;          /* the upper plateau */
-    bool sharp;  /* the first dirty point rises so far that no smaller rise hides before it */
-    bool gapped; /* this many footprints of the step were not probed; a plateau could hide there */
-    bool explained;  /* a level explains it (curve_levels.h) */
+    uint64_t last_fit_pages;   /* pages of the last point on the lower plateau */
+    uint64_t first_miss_pages; /* pages of the next point */
+    uint64_t full_pages;       /* pages of the first point on the upper plateau */
+    double from_cycles;        /* height of the lower plateau */
+    double to_cycles;          /* height of the upper plateau */
+    bool sharp;     /* the first dirty point rises so far that no smaller rise hides before it */
+    bool gapped;    /* footprints within the step were not probed, and a plateau could hide there */
+    bool explained; /* a level explains this step (curve_levels.h) */
     bool falls_back; /* a point after the first dirty one is as low as the lower plateau */
 };
 
 struct mean_curve {
     uint64_t stride_bytes;
     uint32_t count;
-    struct mean_point *points; /* owned; ascending, each number of pages once */
+    struct mean_point *points; /* owned; in ascending order of pages, each number of pages once */
     double tolerance_cycles;
     double last_cycles; /* median of the last few points */
-    uint32_t outliers;  /* single points that left a plateau */
+    uint32_t outliers;  /* number of single points that left a plateau */
     uint32_t step_count;
     struct mean_step steps[MEAN_CURVE_MAX_STEPS];
 };

@@ -6,15 +6,19 @@
 #include <math.h>
 #include <string.h>
 
-/* The values of a row are compared in shares of the cost of a lost walk. */
+/* Values of a row are compared as shares of the cost of a lost walk. Values up to CLEARLY_LOW are
+ * low, and values from CLEARLY_HIGH on are high. */
 #define CLEARLY_LOW      0.35
 #define CLEARLY_HIGH     0.65
-#define MOST_PAGES       1.06  /* share of the onset: the pages of one SM fit */
-#define MOST_FALSE_PAIRS 0.001 /* expected number of false pairs that is allowed */
-#define LOSS_LEAST       0.5   /* share of the penalty; below it, the diagonal did not evict */
-#define LOSS_MOST        1.6   /* share above which something else became slow */
-#define FLAT_SHARE       0.25  /* share of the penalty; a row without contrast spreads less */
-#define ABSOLUTE_SLACK   0.25  /* share of the penalty within which an absolute latency must come */
+#define MOST_PAGES       1.06  /* most pages of one SM that fit, as a share of the onset */
+#define MOST_FALSE_PAIRS 0.001 /* largest expected number of false pairs */
+/* least loss on the diagonal if it evicts, as a share of the penalty */
+#define LOSS_LEAST 0.5
+#define LOSS_MOST  1.6 /* largest such loss; above it, something else became slow */
+/* largest spread of a row without contrast, as a share of the penalty */
+#define FLAT_SHARE 0.25
+/* largest distance of a latency from a miss, as a share of the penalty */
+#define ABSOLUTE_SLACK 0.25
 
 enum cell { CELL_LOW = 0, CELL_UNSURE, CELL_HIGH };
 
@@ -23,7 +27,7 @@ struct matrix {
     const struct observation *o;
     uint32_t sms;
     double penalty_cycles;     /* penalty of the level under test */
-    double hit_cycles;         /* cycles of the curve, below this level */
+    double hit_cycles;         /* cycles of a load that hits this level, from the curve */
     double low[REACH_MAX_SMS]; /* lowest value of each row */
     double loss_cycles;        /* cost of a lost walk: the median of the diagonal */
 };
@@ -33,7 +37,7 @@ static double value_of(const struct matrix *m, uint32_t i, uint32_t k)
     return observation_mean_pair(m->o, i, k);
 }
 
-/* Entries of a level that `pages` touch. */
+/* The number of entries of a level that `pages` touch. */
 static double entries_touched(const struct probe_spec *spec, const struct curve_level *level,
                               double pages)
 {
@@ -55,9 +59,10 @@ static int level_of(const struct probe_spec *spec, const struct curve_levels *le
         const double full = (double)level->step.full_pages;
 
         if (2 * one < first || one >= full)
-            continue; /* never lost, or always */
+            continue; /* the entries are never lost, or always */
         if (one > first * MOST_PAGES || 2 * one < full || found >= 0 || !level->settled)
-            return -1; /* lost in part, with a second level, or without a known penalty */
+            /* the loss is partial, a second level is tested, or the penalty is unknown */
+            return -1;
         found = (int)k;
     }
     return found;
@@ -93,7 +98,7 @@ static enum cell cell_of(const struct matrix *m, uint32_t i, uint32_t k)
     return share <= CLEARLY_LOW ? CELL_LOW : share >= CLEARLY_HIGH ? CELL_HIGH : CELL_UNSURE;
 }
 
-/* The distance of the worst clear cell from the middle. */
+/* The distance of the worst clear cell from the middle, as a share (0..1). */
 static double margin_of(const struct matrix *m)
 {
     double margin = 1;
@@ -104,7 +109,8 @@ static double margin_of(const struct matrix *m)
     return margin;
 }
 
-/* The result of both SMs: one clear no makes a no, a yes needs both. */
+/* Combines the cells of two SMs. The pair is low if one cell is clearly low, and high if both cells
+ * are clearly high. */
 static enum cell pair_of(const struct matrix *m, uint32_t i, uint32_t k)
 {
     const enum cell a = cell_of(m, i, k);
@@ -114,9 +120,10 @@ static enum cell pair_of(const struct matrix *m, uint32_t i, uint32_t k)
     return a == CELL_HIGH && b == CELL_HIGH ? CELL_HIGH : CELL_UNSURE;
 }
 
-/* The expected number of pairs that share nothing and look as if they did. It follows from the
- * share of values that are high in one direction alone, because something else became slow there.
- * Only two SMs that seem to have no other partner can be misjudged by one such pair. */
+/* The expected number of pairs that share nothing but look like pairs that share the level. It
+ * follows from the share of values that are high in one direction alone, because something else
+ * became slow there. Only two SMs that seem to have no other partner can be misjudged by one such
+ * pair. */
 static double false_pairs(const struct matrix *m, const uint32_t *sizes, uint32_t groups)
 {
     double odd = 0.5;
@@ -135,7 +142,7 @@ static double false_pairs(const struct matrix *m, const uint32_t *sizes, uint32_
     return chance * chance * alone * (alone - 1) / 2;
 }
 
-/* Returns whether a group rests on one pair while chance makes pairs. */
+/* Returns whether a group rests on a single pair while pairs occur by chance. */
 static bool is_doubtful(const struct matrix *m, const struct sm_partition *p)
 {
     uint32_t sizes[REACH_MAX_GROUPS] = {0};
@@ -191,14 +198,15 @@ static void derive_contrast(const struct matrix *m, struct mean_sharing *out)
         start(REASON_DISAGREEMENT, out);
         return;
     }
-    /* One group of all SMs would have left no low value to judge by. */
+    /* A single group of all SMs would have no low value, so it cannot occur here. */
     out->shared_by = out->found.group_count == m->sms ? SHARED_SM : SHARED_GROUP;
     out->confidence = KNOWN_F64(margin_of(m));
     for (uint32_t i = 0; i < m->sms; i++)
         out->loss_cycles[m->o->result.sm_ids[i]] = value_of(m, i, i) - m->low[i];
 }
 
-/* The additional cycles of SM i in this test, compared with the curve, for rows with contrast. */
+/* Finds the additional cycles of each SM in this test, compared with the curve. The matrix must
+ * have contrast. */
 static void find_offsets(const struct matrix *m, double *offset, bool *known)
 {
     for (uint32_t i = 0; i < m->sms; i++) {

@@ -2,10 +2,11 @@
  * are pure.
  *
  * The matrix is Karnagel's sharing test (2017, sections 3.3 and 4.2): SM i walks t pages, SM k
- * walks t others, i walks its own again. Row i, column k is the mean of that last walk.
+ * walks t other pages, and SM i walks its own pages again. The value in row i, column k is the mean
+ * of the last walk.
  *
- *   high, if k evicted the pages of i: they share the level, or something else was slow
- *   low, if nothing was evicted: they certainly share nothing
+ *   high   SM k evicted the pages of SM i: the two share the level, or something else was slow
+ *   low    nothing was evicted: the two certainly share nothing
  *
  * So two SMs share a level if both rows are high, and do not share it if either row is clearly low.
  * On the diagonal an SM evicts itself: the loss there is the cost of a lost walk, and it must be
@@ -25,11 +26,12 @@
 
 struct mean_sharing {
     enum shared_by shared_by;
-    struct maybe_f64 confidence;       /* 0..1: how far the worst value was from the threshold */
-    struct sm_partition found;         /* valid if shared_by is SHARED_GROUP or SHARED_SM */
-    double loss_cycles[REACH_MAX_SMS]; /* cost of its own walk, by SM id; 0 if not seen */
-    uint32_t matrices;                 /* SMs that gave this result */
-    enum reason reason;                /* why shared_by is SHARED_UNKNOWN */
+    struct maybe_f64 confidence; /* 0..1: distance of the worst value from the threshold */
+    struct sm_partition found;   /* valid if shared_by is SHARED_GROUP or SHARED_SM */
+    /* loss of each SM when it evicts itself, by SM id; 0 if not measured */
+    double loss_cycles[REACH_MAX_SMS];
+    uint32_t matrices;  /* number of matrices that gave this result */
+    enum reason reason; /* why shared_by is SHARED_UNKNOWN */
 };
 
 /* Derives the sharing of each of `levels` from the matrices in `set` about it; `out` has

@@ -14,19 +14,19 @@ static const uint64_t control_points[] = {4, 16, 64, 192};
 enum {
     CONTROL_POINTS = sizeof control_points / sizeof control_points[0],
     CONTROL_SAMPLES = PROBE_MAX_SAMPLES,
-    FEWEST_LAPS = 3, /* laps that give a usual value */
+    FEWEST_LAPS = 3, /* fewest laps that give a usual value */
     SHORTEST_RUN = 4
 };
 
-/* A load is slow if it takes longer than usual for its page by this many cycles, or this many
- * deviations. */
+/* A load is slow if it takes longer than usual for its page by SLOW_CYCLES, or by SLOW_DEVIATIONS
+ * standard deviations. */
 #define SLOW_CYCLES     6.0
 #define SLOW_DEVIATIONS 5.0
 #define DEVIATION       1.4826 /* sigma of a normal distribution, per median of its residuals */
 
 /* If a larger share of loads is slow, the level replaces at random, and there is no result. */
 #define MOST_SLOW 0.3
-/* If the footprint lost its entries, this many pages in a row are slow. */
+/* If a footprint loses its entries, at least this share of its pages are slow in a row. */
 #define RUN_SHARE 0.75
 
 bool control_test(const struct gpu_limits *limits, uint16_t sm, struct probe_spec *out)
@@ -63,7 +63,7 @@ uint32_t control_runs(const struct observation *o, uint32_t point)
 {
     const uint32_t *values = observation_chase(o, point);
     const uint32_t samples = o->spec.samples;
-    double usual[PROBE_MAX_SAMPLES / FEWEST_LAPS]; /* cycles of each page in most laps */
+    double usual[PROBE_MAX_SAMPLES / FEWEST_LAPS]; /* usual cycles of each page */
     uint32_t runs = 0;
     uint32_t length = 0;
     uint32_t slow = 0;
@@ -112,8 +112,7 @@ static bool climbs(const struct observation *o, uint32_t point)
 }
 
 /* Returns whether the loads of a footprint between a smaller and a larger one lie apart from the
- * loads of both. A level that overflows in part leaves some of them as fast as before and makes
- * others as slow as after. */
+ * loads of both. A level that overflows in part leaves some loads fast and makes others slow. */
 static bool is_plateau(const struct observation *o, uint32_t point)
 {
     return sweep_quantile(o, point, 0.25) > sweep_quantile(o, point - 1, 0.75) &&
@@ -121,7 +120,7 @@ static bool is_plateau(const struct observation *o, uint32_t point)
 }
 
 /* The first level, starting at `from`, that overflows between these numbers of pages in a sweep.
- * Returns `count` if none does. */
+ * Returns `count` if no level does. */
 static uint32_t find_overflow(const struct level_estimate *levels, uint32_t from, uint32_t count,
                               uint64_t few, uint64_t many)
 {

@@ -4,11 +4,11 @@
  * same in every lap, whether it hits or misses. If other work takes entries of any level away, a
  * run of loads takes longer than usual. The control runs if other processes are on the GPU, at the
  * beginning of a measurement and at its end. It is needed because only a time slice leaves a gap
- * that the kernel sees (kernels/abi.h); a flush by the driver or a process that runs at the same
- * time leaves none.
+ * that the kernel detects (kernels/abi.h). A flush by the driver, or a process that runs at the
+ * same time, leaves no gap.
  *
- * Limits: the control misses a process that takes too few entries to affect small footprints. It
- * also misses one that takes entries less often than every ten thousand loads; therefore results
+ * The control misses a process that takes too few entries to affect small footprints. It also
+ * misses a process that takes entries less often than every ten thousand loads. Therefore results
  * are confirmed (sharing/confirm.h).
  */
 #ifndef REACH_ANALYSIS_LEVELS_CONTROL_H
@@ -17,16 +17,17 @@
 #include "analysis/levels/level_estimate.h"
 #include "observe/observe.h"
 
-/* Makes the control on SM `sm`, at the stride of the sweeps. Returns false if the range is too
- * small. */
+/* Makes the probe of the control on SM `sm`, at the stride of the sweeps. Returns false if the
+ * range is too small. */
 bool control_test(const struct gpu_limits *limits, uint16_t sm, struct probe_spec *out);
 bool control_is(const struct probe_spec *spec);
 
-/* The number of times that one of its footprints lost its entries. 0 if the control was alone. */
+/* The number of times that a footprint of the control lost its entries. It is 0 if no other work
+ * took entries away. */
 uint32_t control_flushes(const struct observation *o);
 
-/* The same number for one point of any CHASE whose pages fit. 0 also if the point is too short for
- * a result. */
+/* The same number for one point of any CHASE whose pages fit. It is also 0 if the point is too
+ * short for a result. */
 uint32_t control_runs(const struct observation *o, uint32_t point);
 
 /* Returns whether each rise of the controls from one footprint to larger ones has its own level.

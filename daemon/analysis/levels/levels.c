@@ -1,10 +1,11 @@
 /* levels.c: see levels.h.
  *
- * Worked example, an H200 (docs/measurements): the sweeps at a stride of 64 MiB step by 10 cycles
- * between 15 and 19 pages and by 90 between 2047 and 2435. Entry tests of the second step: at 64
- * and at 32 MiB all loads miss with 3044 pages. At 16 MiB the same number of pages hits, and with
- * twice the number every other load misses: an entry covers 32 MiB. Refining there: 2049 pages fit,
- * 2050 do not, and from about 2304 on every load misses.
+ * For example, the sweeps of an H200 at a stride of 64 MiB (docs/measurements) rise by 10 cycles
+ * between 15 and 19 pages, and by 90 cycles between 2047 and 2435 pages. In the entry tests of the
+ * second step, all loads miss with 3044 pages at strides of 64 and 32 MiB. At 16 MiB the same
+ * number of pages hits. With twice the number of pages every other load misses, so an entry covers
+ * 32 MiB. The refinement at 32 MiB shows that 2049 pages fit and 2050 do not. From about 2304 pages
+ * on every load misses.
  *
  * There are two kinds of level on the way down from a long stride S to an entry E. A level that
  * chooses its sets by a hash holds the same number of *pages* at any stride S >= E. A level that
@@ -13,9 +14,10 @@
  * pages and, if those fit, the same number of bytes. E is reached when some loads hit in both
  * tests.
  *
- * Limits: the length of an entry is assumed to be a power of two. A level with a shorter reach than
- * the level before it leaves no step. A step below PLATEAU_TOLERANCE_CYCLES (sweep.c) is not
- * detected, nor a step of fewer than one load in 20 (an entry longer than 16 strides of the sweep).
+ * The length of an entry is assumed to be a power of two. A level with a shorter reach than the
+ * level before it leaves no step. A step below PLATEAU_TOLERANCE_CYCLES (sweep.c) is not detected.
+ * A step of fewer than one load in 20 is not detected either; its entry is longer than 16 strides
+ * of the sweep.
  */
 #include "analysis/levels/levels.h"
 
@@ -29,12 +31,14 @@
 
 enum {
     MOST_SWEEP_PAGES = 8192,
-    FEWEST_TEST_PAGES = 4, /* fewer loads show no cycle */
-    MOST_DOUBLINGS = 4     /* doublings of the first stride, if the sweep's share misled */
+    FEWEST_TEST_PAGES = 4, /* fewest pages of a test */
+    /* most doublings of the first stride, if the share of the sweep misled */
+    MOST_DOUBLINGS = 4
 };
 
-/* Share of the test's loads that counts as all: at the first stride, and relative to it at the
- * following strides. Then the range around a half, which half an entry causes. */
+/* All loads of the first test count as misses if more than ALL_SHARE of them miss. At the following
+ * strides the limit is STILL_ALL_SHARE of the previous share of misses. Between LEAST_HALF and
+ * MOST_HALF of that share, half of the loads count as misses, which half an entry causes. */
 #define ALL_SHARE       0.75
 #define STILL_ALL_SHARE 0.85
 #define LEAST_HALF      0.35
@@ -42,18 +46,19 @@ enum {
 
 #define MORE_OF_A_STEP 1.1
 
-/* The most hits that look like misses, and the reverse. Beyond it, shares are not known. */
+/* The largest share of hits that look like misses plus the share of misses that look like hits.
+ * Beyond it, shares of misses are not known. */
 #define MOST_OVERLAP 0.6
 
-/* Loads of the test's reference that look like misses, above those that look equally far below.
- * They are outliers, or pages that had not come back yet. */
+/* The largest share of the reference's loads that look like misses, less the share of loads that
+ * lie equally far below. These loads are outliers, or their pages had not come back yet. */
 #define MOST_UNCLEAN 0.04
 
 /* Share of the entry test's loads that must miss, so that the median is a miss. */
 #define TEST_ALL_MISS 0.96
 
-/* Two sweeps may differ by this at a footprint, beyond the spread of its loads and the distance of
- * their lines (docs/disturbance.md). */
+/* Two sweeps may differ by SWEEPS_AGREE_CYCLES at a footprint, beyond the spread of its loads and
+ * the distance of their lines (docs/disturbance.md). */
 #define SWEEPS_AGREE_CYCLES 12.0
 #define SWEEP_LOW           0.05
 #define SWEEP_HIGH          0.95
@@ -93,8 +98,8 @@ static bool is_sweep(const struct observation *o)
     return o->spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&o->spec);
 }
 
-/* The least excess of the loads of a point over `cycles`. It is below 0 if they are shorter, and 0
- * if `cycles` lies among them. */
+/* The least excess of the loads of a point over `cycles`. The excess is below 0 if the loads are
+ * shorter, and 0 if `cycles` lies among them. */
 static double apart(const struct observation *o, uint32_t point, double cycles)
 {
     const double above = sweep_quantile(o, point, SWEEP_LOW) - cycles;
@@ -103,7 +108,7 @@ static double apart(const struct observation *o, uint32_t point, double cycles)
     return above > 0 ? above : below > 0 ? -below : 0;
 }
 
-/* Returns whether two sweeps agree about every common footprint. The one line of the first may be
+/* Returns whether two sweeps agree about every common footprint. A line of the first sweep may be
  * nearer to the SM than all lines of the second, or farther. The difference must not exceed the
  * spread of the lines. The smallest common footprint gives the difference: it is walked several
  * times, so pages that were lost in one walk do not matter. */
@@ -131,7 +136,7 @@ static bool sweeps_agree(const struct observation *a, const struct observation *
     return agree;
 }
 
-/* Returns whether a sweep of other footprints agrees with this one, or no sweep could
+/* Returns whether a sweep of other footprints agrees with this one, or whether no other sweep could
  * confirm it. */
 static bool is_borne_out(const struct observation_set *set, const struct observation *sweep)
 {
@@ -181,7 +186,7 @@ bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_lim
            out->points[1] > out->points[0] && probe_check(out, limits, NULL) == STATUS_OK;
 }
 
-/* The same footprint at half the stride: with the same number of pages, or of bytes. */
+/* The bracket at half the stride, with the same number of pages or of bytes. */
 static struct level_bracket halve(const struct level_bracket *b, bool same_bytes)
 {
     const uint64_t times = same_bytes ? 2 : 1;
@@ -191,7 +196,7 @@ static struct level_bracket halve(const struct level_bracket *b, bool same_bytes
                                   .full_pages = b->full_pages * times};
 }
 
-/* The same number of bytes at `ratio` times the stride. */
+/* The bracket at `ratio` times the stride, with the same number of bytes. */
 static struct level_bracket lengthen(const struct level_bracket *b, uint64_t ratio)
 {
     return (struct level_bracket){.stride_bytes = b->stride_bytes * ratio,
@@ -204,8 +209,8 @@ static struct level_bracket lengthen(const struct level_bracket *b, uint64_t rat
 /* The share of the test's loads that missed: all, half, or any other number. */
 enum answer { ANSWER_ALL, ANSWER_HALF, ANSWER_OTHER, ANSWER_MISSING, ANSWER_OUT_OF_RANGE };
 
-/* The answer of the entry test of this bracket. `*all` is the share of misses when all missed last,
- * 0 before. Notes a test that has not been made. */
+/* The answer of the entry test of this bracket. `*all` is the share of misses in the last test in
+ * which all loads missed, or 0. Requests the test if it has not been made. */
 static enum answer ask_entry(const struct observation_set *set, struct level_estimate *level,
                              const struct level_bracket *bracket, double *all,
                              const struct observation **out)
@@ -251,7 +256,7 @@ static bool slower_hits(double a, double b, const struct observation *o)
     return b - a > fmax(SAME_HITS_CYCLES, sweep_spread(o, 0, 0.25, 0.75) / 2);
 }
 
-/* Median of the loads of point 1 that hit. */
+/* The median of the loads of point 1 that hit, in cycles. */
 static double median_of_hits(const struct observation *o, double threshold)
 {
     uint32_t row[PROBE_MAX_SAMPLES];
@@ -263,9 +268,9 @@ static double median_of_hits(const struct observation *o, double threshold)
     return n > 0 ? stats_median_u32(row, n) : threshold;
 }
 
-/* At the entry all of the test's loads miss, at half of it some still hit. If those hits, or the
- * reference's hits, are slower than the reference at the entry, a nearer level has overflowed in
- * between. The step then consists of two levels. */
+/* At a stride of one entry all loads of the test miss, and at half of this stride some loads still
+ * hit. If those hits, or the hits of the reference there, are slower than the reference at the
+ * first stride, a nearer level has overflowed in between. The step then consists of two levels. */
 static bool is_merged(const struct level_estimate *level, const struct observation *all,
                       const struct observation *some)
 {
@@ -276,8 +281,8 @@ static bool is_merged(const struct level_estimate *level, const struct observati
                        some);
 }
 
-/* The first stride at which every load should miss: the stride of the sweep, lengthened by the
- * inverse of the sweep's share of misses. */
+/* The bracket at the first stride at which every load should miss: the stride of the sweep,
+ * lengthened by the inverse of the sweep's share of misses. */
 static struct level_bracket first_bracket(const struct level_estimate *level)
 {
     uint64_t ratio = 1;
@@ -286,7 +291,7 @@ static struct level_bracket first_bracket(const struct level_estimate *level)
     return ratio == 1 ? level->sweep : lengthen(&level->sweep, ratio);
 }
 
-/* The distance of the two answers that make an entry from their thresholds. */
+/* The evidence of an entry: the distance of its two answers from their thresholds. */
 static struct evidence score_entry(const struct level_estimate *level,
                                    const struct observation *all, const struct observation *half)
 {
@@ -301,8 +306,8 @@ static struct evidence score_entry(const struct level_estimate *level,
 }
 
 /* Searches from the first stride at which all loads miss down to the last such stride. The search
- * ends if the same number of bytes at half the stride makes half of the loads miss, because half an
- * entry does that. */
+ * ends if the same number of bytes at half the stride makes half of the loads miss, because that
+ * stride is half an entry. */
 static void derive_entry(const struct observation_set *set, struct level_estimate *level)
 {
     struct level_bracket at = first_bracket(level);
@@ -341,7 +346,7 @@ static void derive_entry(const struct observation_set *set, struct level_estimat
     read_entry_test(last_all, level);
 }
 
-/* The level that shows this step already, because two sweeps overlap, or NULL. */
+/* The level that another sweep has shown by this step already, or NULL. */
 static struct level_estimate *find_step(struct level_estimate *levels, uint32_t count,
                                         const struct sweep_step *step)
 {
@@ -353,7 +358,7 @@ static struct level_estimate *find_step(struct level_estimate *levels, uint32_t 
 }
 
 /* If two sweeps show a step, the sweep with the larger share of misses counts, because the other
- * one ended within the step. The new level replaces all levels that it overlaps. */
+ * sweep ended within the step. The new level replaces all levels that it overlaps. */
 static void read_step(const struct observation_set *set, const struct observation *o,
                       const struct sweep_step *step, struct level_estimate *levels, uint32_t *count)
 {
@@ -423,7 +428,7 @@ static uint32_t drop_doubles(struct level_estimate *levels, uint32_t count)
 
 /* The reference of the entry tests covers more pages at shorter strides, and so it leaves the
  * nearer levels on the way. The cost of their misses is known; any other cost comes from a level
- * that was not found. Lines of memory at other distances may add one spread. */
+ * that was not found. Lines of memory at other distances may add the spread of the loads. */
 static void find_masked(const struct observation_set *set, struct level_estimate *levels,
                         uint32_t count)
 {

@@ -1,4 +1,4 @@
-/* levels.h: TLB levels from footprint walks. The functions are pure.
+/* levels.h: finds TLB levels in footprint walks. The functions are pure.
  *
  * Three kinds of CHASE observations are used. The campaign that schedules them and the analysis
  * that reads them share these definitions:
@@ -24,8 +24,8 @@ enum { LEVELS_SWEEP_SAMPLES = 256 }; /* timed loads per point */
 /* Finds all levels that the observations show, nearest first. Writes at most LEVELS_MAX. */
 uint32_t levels_estimate(const struct observation_set *set, struct level_estimate *out);
 
-/* The miss penalty, from the first pages that miss, or from the entry test if those are too few.
- * Unknown if noise hides it, or if two levels overflow together. */
+/* The miss penalty, from the first pages that miss, or from the entry test if those pages are too
+ * few. It is unknown if noise hides it, or if two levels overflow together. */
 struct maybe_f64 levels_penalty(const struct level_estimate *level);
 /* The evidence of the penalty, if it is known. */
 struct evidence levels_penalty_evidence(const struct level_estimate *level);

@@ -10,16 +10,16 @@
  *     page 2     hit     hit     hit
  *
  * So each page is weighed by itself. The reference point, a footprint that fits, gives the rates at
- * which a hit looks slow (q) and a miss would look fast (r). k slow loads of c weigh k log((1-r)/q)
- * - (c-k) log((1-q)/r). If two pages miss beyond doubt, the footprint does not fit; one page alone
- * cannot overflow a set. If no page is even likely to miss, it fits. Any other footprint is walked
- * again with more laps, and stays unknown if that does not help.
+ * which a hit looks slow (q) and a miss would look fast (r). The weight of k slow loads of c is k
+ * log((1-r)/q) - (c-k) log((1-q)/r). If two pages miss beyond doubt, the footprint does not fit;
+ * one page alone cannot overflow a set. If no page is even likely to miss, it fits. Any other
+ * footprint is walked again with more laps, and stays unknown if that does not help.
  *
  * If the victim is random, no page misses in every lap, and a footprint that would fit takes many
  * laps to settle. The sign is the rate at which a page changes between hit and miss from one lap to
- * the next. It is almost 0 under LRU, and 2 m (1-m) if m of the loads miss by chance. Such a level
- * is not LRU, and its entries cannot be counted this way (Mei 2016, section 4.5, reports the same
- * of the L1 of Fermi).
+ * the next. It is almost 0 under LRU, and 2 m (1-m) if m of the loads miss by chance. A level with
+ * random victims is not LRU, and its entries cannot be counted in this way (Mei 2016, section 4.5,
+ * reports this for the L1 of Fermi).
  */
 #include "analysis/levels/refine.h"
 
@@ -34,52 +34,57 @@
 #include <string.h>
 
 enum {
-    FEWEST_CHANGES = 32, /* pairs of laps, to distinguish LRU from chance */
+    FEWEST_CHANGES = 32, /* least number of pairs of laps that distinguishes LRU from chance */
     FEWEST_SHIFTED = 16,
-    FEWEST_QUICK_PART = 4, /* divisor of the loads that look like hits */
+    /* divisor of the apparent hits: fewer quick loads show that they are misses */
+    FEWEST_QUICK_PART = 4,
     FEWEST_DIFFERENCES = 4
 };
 
-#define BY_CHANCE              1e-5  /* a less probable result is not chance */
-#define LIKELY_SEEN            0.98  /* least share of missing pages that must look like misses */
-#define SETTLING               0.004 /* pages that may miss after the warm lap (H200: 5 of 2049) */
-#define FULL_SHARE             0.95  /* share of misses that counts as every load */
-#define SMALL_MISSES           0.05  /* between these shares of misses LRU and chance differ */
+#define BY_CHANCE   1e-5 /* a less probable result is not chance */
+#define LIKELY_SEEN 0.98 /* least share of missing pages that must look like misses */
+/* share of pages that may miss after the warm lap (H200: 5 of 2049) */
+#define SETTLING               0.004
+#define FULL_SHARE             0.95 /* least share of misses that counts as a miss of every load */
+#define SMALL_MISSES           0.05 /* between these two shares of misses, LRU and chance differ */
 #define LARGE_MISSES           0.95
-#define MOST_OVERLAP           0.05 /* highest overlap that gives shares to a twentieth */
+#define MOST_OVERLAP           0.05 /* largest overlap with which shares are exact to a twentieth */
 #define PENALTY_SHARE          0.2
 #define MOST_NOISE_FOR_PENALTY 0.04
-#define QUARTILES_OF_SIGMA     1.349 /* quartiles of a normal distribution */
-#define ERROR_OF_MEDIAN        1.8   /* difference of two medians, in sigmas of one load */
-#define PENALTY_CYCLES         2.0   /* precision of a penalty: this many cycles, or this part */
-#define PENALTY_PART           0.05
-#define MOST_SHIFT             4.0 /* cycles; a level that costs less cannot be detected (sweep.c) */
+/* distance of the quartiles of a normal distribution, in sigmas */
+#define QUARTILES_OF_SIGMA 1.349
+/* error of the difference of two medians, in sigmas of one load */
+#define ERROR_OF_MEDIAN 1.8
+/* required precision of a penalty: this number of cycles, or PENALTY_PART */
+#define PENALTY_CYCLES 2.0
+#define PENALTY_PART   0.05
+#define MOST_SHIFT     4.0 /* cycles; a level that costs less cannot be detected (sweep.c) */
 
 /* The rates of single loads at the reference point. */
 struct noise {
-    double hit;         /* cycles, median */
-    double threshold;   /* cycles, half way between hit and miss */
-    double slow_share;  /* share of the reference's loads above it, as counted */
-    double fast_share;  /* share of them equally far below the hits: misses that would look fast */
-    double sigma;       /* cycles, of single loads about their median */
-    double slow_if_hit; /* upper bounds */
-    double fast_if_miss;
-    double slow_weight; /* weight of one slow load for a miss */
-    double fast_weight; /* weight of one fast load against it */
+    double hit;          /* cycles, median */
+    double threshold;    /* cycles, half way between hit and miss */
+    double slow_share;   /* share of the reference's loads above the threshold */
+    double fast_share;   /* share of the reference's loads that lie equally far below the hits */
+    double sigma;        /* standard deviation of single loads, in cycles */
+    double slow_if_hit;  /* upper bound of the share of hits that look slow */
+    double fast_if_miss; /* upper bound of the share of misses that look fast */
+    double slow_weight;  /* weight of one slow load for a miss */
+    double fast_weight;  /* weight of one fast load against a miss */
 };
 
 enum fit { FITS, MISSES, UNDECIDED };
 
-/* One point of an observation. */
+/* The result of one point of an observation. */
 struct point {
     enum fit fit;
-    bool certain;      /* pages that miss beyond doubt, not only more slow loads than usual */
+    bool certain;      /* at least two pages miss beyond doubt */
     double shift;      /* additional cycles of pages that hit, compared with the reference */
     double miss_share; /* share of its loads that miss, corrected for hits */
     bool whole;        /* every page was timed */
-    double pairs;      /* pairs of successive laps of one page */
-    double changes;    /* changes between hit and miss among these pairs */
-    double margin;     /* margin of `fit`, if that is certain: 0..1 (weigh_fit) */
+    double pairs;      /* number of pairs of successive laps of one page */
+    double changes;    /* number of these pairs that change between hit and miss */
+    double margin;     /* margin of `fit`, if it is certain: 0..1 (score_fit) */
 };
 
 /* ---- one point ---- */
@@ -98,8 +103,8 @@ static struct noise noise_of(const struct observation *o, double penalty_cycles)
     const double quartiles = sweep_spread(o, 0, 0.25, 0.75);
     const double hit = sweep_median(o, 0);
     const double slow = sweep_share_above(o, 0, hit + penalty_cycles / 2) * n;
-    /* Noise goes both ways, outliers only up. Loads that are faster, without others that are
-     * slower, are hits of a nearer level. */
+    /* Noise moves loads both ways, and outliers only make them slower. If loads are faster and no
+     * other loads are slower, they are hits of a nearer level. */
     const double below = n - sweep_share_above(o, 0, hit - penalty_cycles / 2) * n;
     const double fast = fmin(below, slow);
     const double slow_if_hit = upper_bound(slow, n);
@@ -115,7 +120,7 @@ static struct noise noise_of(const struct observation *o, double penalty_cycles)
                           .fast_weight = log((1 - slow_if_hit) / fast_if_miss)};
 }
 
-/* P(X >= k) of X ~ Binomial(n, p). */
+/* The probability of X >= k, if X has the binomial distribution of n and p. */
 static double binomial_tail(uint32_t n, double p, uint32_t k)
 {
     double term = pow(1 - p, n);
@@ -127,7 +132,7 @@ static double binomial_tail(uint32_t n, double p, uint32_t k)
     return below < 1 ? 1 - below : 0;
 }
 
-/* P(X >= k) of X ~ Poisson(mean). */
+/* The probability of X >= k, if X has the Poisson distribution of this mean. */
 static double poisson_tail(double mean, uint32_t k)
 {
     double term = exp(-mean);
@@ -139,7 +144,7 @@ static double poisson_tail(double mean, uint32_t k)
     return below < 1 ? 1 - below : 0;
 }
 
-/* The weight of a page's slow loads; above 0 a miss is more likely. */
+/* The weight of a page's slow loads. Above 0, a miss is more likely than a hit. */
 static double weight(const struct noise *noise, uint32_t laps, uint32_t slow)
 {
     return slow * noise->slow_weight - (laps - slow) * noise->fast_weight;
@@ -148,15 +153,15 @@ static double weight(const struct noise *noise, uint32_t laps, uint32_t slow)
 /* The result of weighing all pages. */
 struct scales {
     uint32_t certain;   /* pages that miss beyond doubt */
-    uint32_t likely;    /* rather miss */
-    double by_chance;   /* likely pages that are expected from outliers */
-    double least_power; /* least share of missing pages that become likely ones */
+    uint32_t likely;    /* number of pages that are more like misses than hits */
+    double by_chance;   /* expected number of likely pages from outliers alone */
+    double least_power; /* least share of missing pages that become likely pages */
     uint32_t laps;      /* least number of laps of every page */
     double first;       /* weight of the page that weighs most */
     double second;      /* weight of the next page; two pages show that a footprint does not fit */
 };
 
-/* Fewest slow loads of `laps` that make a page a likely one. */
+/* The fewest slow loads of `laps` with which a page is more like a miss than a hit. */
 static uint32_t fewest_likely(const struct noise *noise, uint32_t laps)
 {
     uint32_t k = 0;
@@ -217,9 +222,10 @@ static double shift_of(const struct observation *o, uint32_t p, const struct noi
     return n >= FEWEST_SHIFTED ? stats_median_f64(differences, n) : 0;
 }
 
-/* Misses have noise of their own, which the reference does not show: some are as quick as a slow
- * hit. Half of all hits are no slower than their median. If hardly any load is that quick, the
- * loads that look like hits are misses. The hits are then twice the number of quick loads. */
+/* Misses have noise of their own, which the reference does not show: some misses are as quick as a
+ * slow hit. Half of all hits are no slower than their median. If hardly any load is as quick as the
+ * median, the loads that look like hits are misses. The hits are then twice the number of quick
+ * loads. */
 static double share_of_misses(const struct observation *o, uint32_t p, const struct noise *noise,
                               double slow, double expected)
 {
@@ -231,8 +237,8 @@ static double share_of_misses(const struct observation *o, uint32_t p, const str
     return fmax(slow - expected, 0) / n;
 }
 
-/* The distance of a point from another fit. If the point misses, it is the excess of the page that
- * makes it certain. If it fits, the lower of two numbers counts. The first is the number of further
+/* The margin of a point's fit. If the point misses, it is the excess weight of the page that makes
+ * the miss certain. If it fits, the lower of two numbers counts. The first is the number of further
  * laps until the page most like a miss is equally like a hit. The second is the share of missing
  * pages that would be seen. */
 static double score_fit(const struct observation *o, uint32_t p, const struct noise *noise,
@@ -249,7 +255,7 @@ static struct point classify(const struct observation *o, uint32_t p, const stru
 {
     const double expected = noise->slow_share * o->spec.samples;
     const double slow = sweep_share_above(o, p, noise->threshold) * o->spec.samples;
-    const double sigma = sqrt(2 * expected + 1); /* the reference was counted too */
+    const double sigma = sqrt(2 * expected + 1); /* the count of the reference has an error too */
     const double unusual = expected + 6 * sigma + 2 + SETTLING * (double)o->spec.points[p];
     struct point out = {.fit = UNDECIDED,
                         .miss_share = share_of_misses(o, p, noise, slow, expected),
@@ -290,8 +296,8 @@ static bool is_about(const struct probe_spec *s, const struct level_estimate *le
            !trace_is(s);
 }
 
-/* Returns whether this is a confirmation (confirm.h) of this level's onset: two points of it,
- * behind the reference. */
+/* Returns whether this is a confirmation (confirm.h) of this level's onset: it has two points,
+ * which are both beyond the reference. */
 static bool is_confirmation(const struct probe_spec *s, const struct level_estimate *level)
 {
     return s->stride_bytes == level->entry_bytes && s->point_count == 2 &&
@@ -314,10 +320,10 @@ static uint64_t refuted_pages(const struct observation_set *set, const struct le
 /* The result of all refinements of a level. */
 struct tally {
     uint64_t refuted;      /* pages that fit in a confirmation */
-    uint64_t most_fitting; /* regardless of other results */
+    uint64_t most_fitting; /* most pages that fit, regardless of other results */
     uint64_t fewest_certain;
     bool shifted;
-    uint64_t penalty_pages; /* pages of the point behind penalty_cycles; 0 if none yet */
+    uint64_t penalty_pages; /* pages of the point that gave penalty_cycles; 0 before the first */
     double penalty_cycles;
     struct evidence penalty_evidence;
     uint64_t undecided[PROBE_MAX_POINTS];
@@ -337,9 +343,8 @@ static void read_changes(const struct point *point, const struct noise *noise, s
     tally->if_chance += 2 * m * (1 - m) * point->pairs;
 }
 
-/* Whether this is the share of a footprint of which every load misses. Noise makes some misses look
- * like hits. The remainder is a share of the counted loads, with the error of a count. Returns 0 if
- * unknown. */
+/* Returns 1 if every load of the footprint misses, -1 if some loads hit, and 0 if it is not known.
+ * Noise makes some misses look like hits, so the share of misses is corrected for the overlap. */
 static int fullness(const struct point *point, const struct noise *noise, uint32_t samples)
 {
     const double apart = 1 - noise->slow_share - noise->fast_share;
@@ -378,8 +383,8 @@ static void read_point(uint64_t pages, const struct point *point, int full,
         level->sat_lo_pages = pages;
 }
 
-/* The median of one page's loads that are slow, or of those that are not. Returns false if they are
- * fewer than this share of its laps, because a page with one slow load in many had an outlier. */
+/* The median of the slow loads of one page, or of its other loads. Returns false if these loads are
+ * fewer than `share` of the laps, because a page with one slow load in many had an outlier. */
 static bool page_median(const struct observation *o, uint32_t p, uint64_t page, double threshold,
                         bool slow, double share, double *out)
 {
@@ -399,7 +404,7 @@ static bool page_median(const struct observation *o, uint32_t p, uint64_t page, 
 
 /* Reads the cost of misses in the smallest footprint with enough of them, so that no farther level
  * contributes. Pages of the reference that miss now are compared with themselves. Noise must
- * confuse few loads, otherwise the slow ones are not the misses. There must be enough loads for a
+ * confuse few loads, otherwise slow loads are not the misses. There must be enough loads for a
  * precision of a twentieth, or of two cycles. */
 static void read_penalty(const struct observation *o, uint32_t p, const struct point *point,
                          const struct noise *noise, struct tally *tally)
@@ -425,7 +430,8 @@ static void read_penalty(const struct observation *o, uint32_t p, const struct p
     const double error =
         ERROR_OF_MEDIAN * noise->sigma / sqrt((double)n * fmax(1, laps * point->miss_share));
     const double precision = fmax(PENALTY_CYCLES, PENALTY_PART * penalty);
-    /* Differences of two kinds: another level hits at one time and misses at another. */
+    /* If the differences are of two kinds, another level hits in one walk and misses in the
+     * other. */
     const double halves = stats_quantile_f64(differences, n, 0.75) - penalty;
     if (3 * error > precision || halves > 2 * precision)
         return;
@@ -477,14 +483,15 @@ static void settle(const struct tally *tally, struct level_estimate *level)
         level->sat_lo_pages = level->sat_hi_pages - 1;
 }
 
-/* Adds the result of all walks of one number of pages: laps add up, and the best margin counts. */
+/* Adds the result of one walk of a number of pages. Laps add up, and the best margin counts. */
 static void add_to(struct evidence *e, uint64_t laps, double margin)
 {
     *e =
         evidence_make(EVIDENCE_REFINE, e->repeats + (laps > 0 ? laps : 1), fmax(e->margin, margin));
 }
 
-/* Collects the evidence of all walks of the three resulting numbers. */
+/* Collects the evidence of lo_pages, hi_pages and sat_hi_pages from all walks of these
+ * footprints. */
 static void score_bracket(const struct observation_set *set, struct level_estimate *level)
 {
     struct evidence fits = {.margin = 0};
@@ -513,9 +520,9 @@ static void score_bracket(const struct observation_set *set, struct level_estima
 }
 
 /* Returns whether the same pages hit in two points, each from one observation. A page hits if it
- * does so in at least half of its laps. At least half of the smaller group must hit in both points
- * if the cause is sets that do not overflow yet. If a gap in the order of eviction causes the hits,
- * other pages hit each time. */
+ * does so in at least half of its laps. At least half of the smaller group of hitting pages must
+ * hit in both points if the cause is sets that do not overflow yet. If a gap in the order of
+ * eviction causes the hits, other pages hit each time. */
 static bool same_pages_hit(const struct observation *a, uint32_t i, const struct observation *b,
                            uint32_t k, double threshold)
 {
@@ -537,13 +544,13 @@ static bool same_pages_hit(const struct observation *a, uint32_t i, const struct
 
 /* The point at which a footprint was first seen to hit in part. */
 struct partly {
-    const struct observation *o; /* NULL: nowhere */
+    const struct observation *o; /* NULL if no footprint did */
     uint32_t point;
 };
 
 /* Counts how often the bracket of the saturation was seen, and looks for contradictions. Work of
- * other processes can make pages hit that never hit alone, because its evictions leave a gap in the
- * order of eviction. */
+ * other processes can make pages hit that never hit on a quiet GPU, because its evictions leave a
+ * gap in the order of eviction. */
 static void count_saturation(const struct observation_set *set, struct level_estimate *level)
 {
     struct partly first = {.o = NULL};

@@ -1,5 +1,5 @@
-/* refine.h: onset and saturation of one level, to the page, from its refinements. The functions are
- * pure.
+/* refine.h: finds the onset and the saturation of one level, to the page, from its refinements. The
+ * functions are pure.
  *
  * refine_plan.h chooses the footprints that are walked.
  */

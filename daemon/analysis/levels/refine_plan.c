@@ -1,8 +1,8 @@
 /* refine_plan.c: see refine_plan.h.
  *
  * The bracket of the sweep is cut in four again and again. On a quiet chip one lap of each point is
- * enough while the bracket is wide. If noise confuses loads, there are enough laps that a page
- * which misses outweighs the number of pages.
+ * enough while the bracket is wide. If noise confuses loads, each point has enough laps to make a
+ * missing page certain.
  */
 #include "analysis/levels/refine_plan.h"
 
@@ -10,7 +10,7 @@
 
 enum {
     REFINE_WARM_LAPS = 1,
-    FEWEST_LAPS = 3, /* timed laps, near the onset */
+    FEWEST_LAPS = 3, /* fewest timed laps near the onset */
     MIN_SAMPLES = 256,
     WIDE_BRACKET = 32,
     FINE_ONSET = 4096,     /* an onset is found to one page in this number */
@@ -40,7 +40,7 @@ static void add_between(struct probe_spec *spec, uint64_t lo, uint64_t hi)
             add_point(spec, lo + (hi - lo) * q / 4);
 }
 
-/* Returns whether the two numbers are neighbors, or nearly. */
+/* Returns whether the two numbers are neighbors, or differ by at most one part in `parts`. */
 static bool is_fine(uint64_t lo, uint64_t hi, uint64_t parts)
 {
     const uint64_t step = lo / parts > 1 ? lo / parts : 1;
@@ -91,7 +91,7 @@ static void choose_points(const struct level_estimate *level, struct probe_spec 
     }
 }
 
-/* Laps after which a page that misses outweighs the number of pages. */
+/* The number of laps after which a missing page is certain among `pages` pages. */
 static uint64_t laps_for(uint64_t pages, double confused)
 {
     const double p = fmin(fmax(confused, QUIET / 4), REFINE_MOST_CONFUSED);
@@ -103,7 +103,8 @@ static uint64_t laps_for(uint64_t pages, double confused)
 }
 
 /* On a quiet chip one lap of each point is enough while the bracket is wide, because many sets
- * overflow in it. A saturation is found from shares of all pages, some of them walked twice. */
+ * overflow in it. A saturation is found from shares of all pages, of which some are walked
+ * twice. */
 static uint64_t samples_for(const struct level_estimate *level, uint64_t pages)
 {
     const double confused = 1 - level->separation;
@@ -120,7 +121,7 @@ static uint64_t samples_for(const struct level_estimate *level, uint64_t pages)
     return samples < PROBE_MAX_SAMPLES ? samples : PROBE_MAX_SAMPLES;
 }
 
-/* A refinement of the reference alone. */
+/* Makes a refinement of the reference alone. */
 static struct probe_spec refinement_of(const struct level_estimate *level, uint16_t sm)
 {
     return (struct probe_spec){.kind = PROBE_CHASE,

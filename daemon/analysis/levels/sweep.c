@@ -11,16 +11,18 @@
 #include <math.h>
 
 /* Two percentiles belong to one plateau if they differ by less than this. Percentiles of 256 loads
- * with five cycles of noise scatter by some 0.5; the smallest penalty published is 9. */
+ * with five cycles of noise scatter by some 0.5 cycles; the smallest published penalty is 9
+ * cycles. */
 #define PLATEAU_TOLERANCE_CYCLES 3.0
 
 #define STEP_QUANTILE 0.95
 
 /* Share of loads above the middle that counts as zero: one outlier in a hundred is normal. */
 #define SHARE_NONE 0.04
-/* Part of the upper plateau's share that counts as saturated. */
+/* A point is saturated if its share of slow loads is at least this part of the share of the upper
+ * plateau. */
 #define SHARE_FULL 0.9
-/* Part of that share that must come from slower loads of pages that fitted before. */
+/* At least this part of the share of the upper plateau must come from pages that fitted before. */
 #define SHARE_OWN 0.25
 
 struct plateau {
@@ -98,8 +100,8 @@ static double median_of_medians(const struct observation *o, const struct platea
     return stats_median_f64(medians, p->last - p->first + 1);
 }
 
-/* Uses the plateau's second half: percentiles reach their height when one load in 20 is slow, and
- * the share of slow loads still grows then. */
+/* The median of the shares of slow loads in the second half of a plateau. Percentiles reach their
+ * height when one load in 20 is slow, and the share of slow loads still grows then. */
 static double median_share(const struct observation *o, const struct plateau *p, double threshold)
 {
     double shares[PROBE_MAX_POINTS];
@@ -150,7 +152,7 @@ static double share_grown(const struct observation *o, uint32_t from, uint32_t t
     return (double)grown / loads;
 }
 
-/* Uses the second half of the upper plateau, like median_share. */
+/* The median of share_grown over the second half of the upper plateau (median_share). */
 static double median_grown(const struct observation *o, const struct plateau *from,
                            const struct plateau *to, double cycles)
 {
@@ -191,9 +193,9 @@ static bool read_step(const struct observation *o, bool own_lines, const struct 
 }
 
 /* If few loads miss, the percentile is one of the lowest misses, and climbs by the noise when
- * misses become more frequent. Two signs show that nothing else happened. The medians rise by the
- * whole penalty when half of the loads miss, while the percentiles hardly rise. And the spread is
- * the spread of hits and misses together. Such plateaus are joined. */
+ * misses become more frequent. Either of two signs shows that nothing else happened, and the
+ * plateaus are joined. The medians rise by the whole penalty when half of the loads miss, while the
+ * percentiles hardly rise. Or the spread of the loads is as wide as hits and misses together. */
 static uint32_t join_climbing(const struct observation *o, struct plateau *plateaus, uint32_t count)
 {
     uint32_t kept = count > 0;

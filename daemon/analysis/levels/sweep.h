@@ -1,4 +1,4 @@
-/* sweep.h: steps in one footprint sweep. The functions are pure.
+/* sweep.h: finds the steps in one footprint sweep. The functions are pure.
  *
  *   cycles (95th percentile)
  *     473 |                         ______   plateau
@@ -9,10 +9,11 @@
  *            16 17             2048 2304
  *
  * A level that overflows lifts some loads by its miss penalty: all of them if the stride is an
- * entry or longer, one in E / S if an entry covers E bytes and the stride is S < E (Karnagel
- * 2017, figure 2: X/2 has the same onset and a lower plateau). The 95th percentile sees one in
- * 16, and outliers of one load in a hundred leave it alone. Percentiles form plateaus; a step
- * leads from one to a higher one. The share of slow loads shows its beginning and its end.
+ * entry or longer, one in E / S if an entry covers E bytes and the stride is S < E (Karnagel 2017,
+ * figure 2: X/2 has the same onset and a lower plateau). The 95th percentile shows one slow load in
+ * 16, and outliers of one load in a hundred do not move it. Percentiles form plateaus, and a step
+ * leads from one plateau to a higher one. The share of slow loads shows the beginning and the end
+ * of a step.
  */
 #ifndef REACH_ANALYSIS_LEVELS_SWEEP_H
 #define REACH_ANALYSIS_LEVELS_SWEEP_H
@@ -22,22 +23,23 @@
 enum { SWEEP_MAX_STEPS = 8 };
 
 struct sweep_step {
-    uint64_t last_fit_pages;   /* last point before; almost no load is above the middle */
-    uint64_t first_miss_pages; /* the point after it */
-    uint64_t full_pages;       /* first point with the highest share of slow loads */
+    uint64_t last_fit_pages;   /* pages of the last point before the step; almost no load is slow */
+    uint64_t first_miss_pages; /* pages of the next point */
+    uint64_t full_pages;       /* pages of the first point with the highest share of slow loads */
     double penalty_cycles;     /* distance of the two plateaus */
     double share;              /* share of loads that miss on the upper plateau, 0..1 */
 };
 
-/* Finds the steps of a CHASE observation whose points ascend. Returns their number. `own_lines`:
- * every page was probed on its own line (a plain allocation), at its own distance. A step then
- * counts only if pages that were probed before it have become slower themselves: an overflow evicts
- * those too, and lines further away do not affect them. If pages share near lines, that is not
- * required, because a disturbance of the smaller footprint could hide a level. */
+/* Finds the steps of a CHASE observation whose points ascend. Returns their number. `own_lines`
+ * means that every page was probed on its own line (a plain allocation), at its own distance. A
+ * step then counts only if pages that were probed before it have become slower themselves. An
+ * overflow evicts these pages too, and lines further away do not affect them. If pages share near
+ * lines, slower pages are not required, because a disturbance of the smaller footprint could hide a
+ * level. */
 uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sweep_step *out);
 
-/* The median of the loads of one point; the quantile `q`; the distance of two quantiles. All are in
- * cycles. */
+/* The median of the loads of one point, their quantile `q`, and the distance of two of their
+ * quantiles. All are in cycles. */
 double sweep_median(const struct observation *o, uint32_t point);
 double sweep_quantile(const struct observation *o, uint32_t point, double q);
 double sweep_spread(const struct observation *o, uint32_t point, double low, double high);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A region is reached at the first share of the plateau, and fills the link at the second. */
+/* A region is reached at REACHED of the plateau, and the link is full at FILLED of the plateau. */
 #define REACHED 0.9
 #define FILLED  0.95
 
@@ -19,7 +19,7 @@ enum { L2_TIMES = 32 };
 
 /* ---- points ---- */
 
-/* Adds a point in ascending order; the newer of two at one place counts. */
+/* Adds a point in ascending order; a newer point replaces an older one at the same place. */
 static void add_point(struct memory_points *p, uint64_t at, double value, struct evidence evidence)
 {
     uint32_t i = 0;
@@ -36,7 +36,7 @@ static void add_point(struct memory_points *p, uint64_t at, double value, struct
 }
 
 /* Returns the number of SMs that read, and sets the group of all of them, or FINGERPRINT_NO_GROUP
- * if they are of several. */
+ * if they belong to several groups. */
 static uint32_t count_readers(const struct observation *o, const struct sm_partition *partition,
                               uint32_t *out_group)
 {
@@ -72,7 +72,7 @@ static bool is_group_alone(const struct observation *o, const struct sm_partitio
     return readers == members;
 }
 
-/* The list that the points of this READ belong to. */
+/* The list to which the points of this READ belong, or NULL. */
 static struct memory_points *list_of(const struct observation *o,
                                      const struct sm_partition *partition,
                                      struct memory_estimate *e)
@@ -86,7 +86,8 @@ static struct memory_points *list_of(const struct observation *o,
     return is_group_alone(o, partition) ? &e->alone : NULL;
 }
 
-/* Regions of fewer than `least` bytes measure the cache. */
+/* Adds the points of a READ. Regions of fewer than `least` bytes are left out, because they measure
+ * the cache. */
 static void read_reads(const struct observation *o, const struct sm_partition *partition,
                        uint64_t least, struct memory_estimate *e)
 {
@@ -110,7 +111,7 @@ static void read_reads(const struct observation *o, const struct sm_partition *p
 }
 
 /* A walk beyond the reach belongs to the search for the entry. If every other load hits, the median
- * lies anywhere between; the lowest decile is still a hit. */
+ * lies anywhere between hits and misses; the lowest decile is still a hit. */
 static void read_walk(const struct observation *o, struct memory_estimate *e)
 {
     const struct probe_spec *const s = &o->spec;
@@ -152,7 +153,8 @@ static struct memory_point plateau_of(const struct memory_points *p)
     return agree >= 2 ? best : (struct memory_point){0};
 }
 
-/* `plateau` is the plateau of this list or of another one. */
+/* Finds the reach and the onset of a list. `plateau` is the plateau of this list or of another
+ * list. */
 static void find_bounds(const struct memory_points *p, struct memory_point plateau,
                         struct memory_bounds *out)
 {
@@ -225,7 +227,7 @@ uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *ou
         i++;
     if (i == 0 || i == e->strides.count)
         return 0;
-    /* The distance of two neighboring strides from the middle between hits and misses. */
+    /* The margin is the rise between two neighboring strides, as a share of the whole rise. */
     *out = evidence_make(EVIDENCE_STRIDES, p[i].evidence.repeats,
                          (p[i].value - p[i - 1].value) / (high - low));
     return p[i].at;

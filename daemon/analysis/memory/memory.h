@@ -18,9 +18,9 @@
 
 enum { MEMORY_MAX_POINTS = 32 };
 
-/* One number for each region, or for each number of SMs. */
+/* A measured number of one region, of one number of SMs, or of one stride. */
 struct memory_point {
-    uint64_t at; /* bytes, SMs, or bytes of a stride */
+    uint64_t at; /* bytes of the region, number of SMs, or bytes of the stride */
     double value;
     struct evidence evidence;
 };
@@ -31,7 +31,8 @@ struct memory_points {
     struct memory_point points[MEMORY_MAX_POINTS];
 };
 
-/* The largest point that is reached, and the smallest that is not. 0 if there is no such point. */
+/* The largest point that is reached, and the smallest point that is not. Each is 0 if no point
+ * qualifies. */
 struct memory_bounds {
     double plateau;
     struct evidence plateau_evidence;
@@ -43,13 +44,14 @@ struct memory_estimate {
     enum memory_kind kind;
     uint32_t peer;
     bool tried;
-    struct maybe_u64 bytes; /* length of its range; absent if it cannot be allocated */
+    /* bytes of the range of this memory; absent if it cannot be allocated */
+    struct maybe_u64 bytes;
     char peer_uuid[64];
-    struct maybe_u64 peer_bytes;                 /* all memory of the peer */
+    struct maybe_u64 peer_bytes;                 /* bytes of all memory of the peer */
     uint32_t windows;                            /* number of windows of by_group and by_sm */
     struct memory_points naive, by_group, by_sm; /* GB/s by region */
     struct memory_points alone;                  /* GB/s of one group by region */
-    struct memory_points counts;                 /* GB/s by SMs that read */
+    struct memory_points counts;                 /* GB/s by the number of SMs that read */
     struct memory_points strides; /* cycles of a load by stride beyond the reach, lowest decile */
     struct memory_points walks;   /* medians of the same loads */
     struct memory_point near;     /* cycles of a load within the reach */
@@ -62,8 +64,8 @@ struct memory_estimate {
 void memory_estimate(const struct observation_set *set, const struct sm_partition *partition,
                      enum memory_kind kind, uint32_t peer, struct memory_estimate *out);
 
-/* Bytes of an entry: the longest stride at which all loads miss. Returns 0 if no stride
- * stands out. */
+/* Bytes of an entry: the shortest stride at which all loads miss. Returns 0 if no stride stands
+ * out. */
 uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *out);
 
 /* Index of the first of `counts` whose reads are within 5 % of the speed of all SMs. Returns
