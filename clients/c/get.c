@@ -1,7 +1,7 @@
 /* get.c: one request to any source, and the checks of its answer. An answer is refused if it is
  * about another GPU. Stale answers, and cached answers of an unreachable daemon, are refused unless
  * the caller allows them. A GET to a daemon carries the ETag of its last answer to the same target.
- * On a 304 that answer is returned again, confirmed. */
+ * If the daemon answers 304, that answer is returned again and marked as confirmed. */
 #include "clients/c/answer_cache.h"
 #include "clients/c/handle.h"
 #include "clients/c/http.h"

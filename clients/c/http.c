@@ -1,6 +1,6 @@
-/* http.c: requests by libcurl. Idle connections are in a small pool; a call takes one or makes one,
- * and no lock is held during network I/O. No proxy is used, because the daemon is on this node or
- * next to it.
+/* http.c: requests by libcurl. Idle connections are in a small pool; a call takes a connection or
+ * makes one, and no lock is held during network I/O. No proxy is used, because the daemon is on
+ * this node or next to it.
  *
  * After a fork, parent and child share the sockets, and each would read the responses of the other.
  * The parent keeps them; the child drops its pool. */

@@ -54,7 +54,7 @@ enum reach_alloc_status {
     REACH_ALLOC_INVALID_ARGUMENT = 1,
     REACH_ALLOC_NO_MEMORY = 2,     /* no device memory or no host memory */
     REACH_ALLOC_NO_DRIVER = 3,     /* no driver, or no such device */
-    REACH_ALLOC_NOT_SUPPORTED = 4, /* the driver or the device lacks this */
+    REACH_ALLOC_NOT_SUPPORTED = 4, /* the driver or the device lacks a feature */
     REACH_ALLOC_DRIVER_FAILED = 5  /* any other failure of a driver call */
 };
 
@@ -63,7 +63,7 @@ enum { REACH_ALLOC_CALL_BYTES = 32, REACH_ALLOC_TEXT_BYTES = 320 };
 struct reach_alloc_error {
     enum reach_alloc_status status;
     int32_t driver_result;             /* CUresult; 0 if no driver call failed */
-    char call[REACH_ALLOC_CALL_BYTES]; /* "cuMemCreate"; "" if no driver call failed */
+    char call[REACH_ALLOC_CALL_BYTES]; /* failed call, such as "cuMemCreate"; or "" */
     char text[REACH_ALLOC_TEXT_BYTES]; /* what failed, why, what to do; always terminated */
 };
 
@@ -85,8 +85,8 @@ struct reach_pool_options {
                              driver's allocation granularity. 0 means that granularity */
     uint64_t keep_bytes;  /* free frames that the pool keeps for later arrays; the others go back to
                              the driver */
-    enum reach_host_kind host_order[REACH_HOST_KINDS]; /* best first, up to the first 0; all 0 means
-                                                          pinned memory only */
+    enum reach_host_kind host_order[REACH_HOST_KINDS]; /* kinds, best first, up to the first 0; if
+                                                          all are 0, only pinned memory is used */
 };
 
 struct reach_pool;

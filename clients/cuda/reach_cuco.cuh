@@ -158,7 +158,8 @@ static __device__ __forceinline__ uint64_t reach_bloom_leaves_early(void)
 
 /* The lanes of a tile add the keys of the tile one after the other. Each lane adds one word, so the
  * additions to a block are one request. The ref's add of one key sets the same bits. Some versions
- * of cuco also add one word per lane; in others each lane adds all words (commit ec137e86). */
+ * of cuco also add one word per lane; in other versions each lane adds all words (commit
+ * ec137e86). */
 template <class Key, class Policy, class InputIt>
 __global__ void __launch_bounds__(REACH_KEY_THREADS)
     reach_bloom_add(const __grid_constant__ reach_bloom_parts<Key, Policy> parts, InputIt first,

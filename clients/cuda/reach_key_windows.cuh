@@ -133,7 +133,7 @@ class reach_key_windows
             cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, kernel, REACH_KEY_THREADS, 0);
 
         if (table_.window_count == 0 || count > (uint64_t)REACH_KEY_PIECE << 31)
-            return cudaErrorInvalidValue; /* more pieces than a queue counts */
+            return cudaErrorInvalidValue; /* the pieces exceed the range of a queue */
         if (result != cudaSuccess || count == 0)
             return result;
         config.gridDim = dim3((uint32_t)(per_sm * sms_));

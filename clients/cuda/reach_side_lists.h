@@ -16,7 +16,7 @@
 enum {
     REACH_NO_CYCLES = 0xffff, /* granule not timed yet; longer times count as REACH_NO_CYCLES - 1 */
     REACH_SIDE_BITS = 32,     /* granules per word of `bits` */
-    REACH_SURE_DIVISOR = 4 /* a side is clear if the two times differ by (far - near) over this */
+    REACH_SURE_DIVISOR = 4    /* a side is clear if times differ by (far - near) / this divisor */
 };
 
 /* The counts of both lists. */

@@ -236,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS, 1)
 
 /* ---- data and checks ------------------------------------------------------------------------- */
 
-/* Fills every number of the table from its row and column. */
+/* Computes every number of the table from its row and column. */
 extern "C" __global__ void gather_fill(float *rows, uint64_t numbers, uint32_t columns)
 {
     const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
@@ -244,7 +244,7 @@ extern "C" __global__ void gather_fill(float *rows, uint64_t numbers, uint32_t c
         rows[i] = element_cell(i / columns, (uint32_t)(i % columns));
 }
 
-/* Fills random row numbers below `rows`. */
+/* Fills `numbers` with random row numbers below `rows`. */
 extern "C" __global__ void gather_numbers(uint32_t *numbers, uint64_t count, uint64_t rows,
                                           uint32_t seed)
 {

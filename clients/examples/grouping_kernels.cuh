@@ -117,7 +117,7 @@ __global__ void group_result(const element_bucket *table, u64 buckets, unsigned 
     }
 }
 
-/* Fills random values below `distinct`. */
+/* Fills `values` with random values below `distinct`. */
 __global__ void group_values(u32 *values, u32 count, u64 distinct, u32 seed)
 {
     const u64 step = (u64)gridDim.x * blockDim.x;

@@ -1,5 +1,5 @@
 /* gups.h: the host side of reach-gups, and the random sequence of HPCC's RandomAccess, which host
- * and device compile from the same lines. Plain C without CUDA
+ * and device compile from the same lines. The header is plain C without CUDA
  * (tests/unit/clients/examples/test_gups.c).
  *
  * The sequence is from the benchmark (HPC Challenge, RandomAccess, http://icl.cs.utk.edu/hpcc).
@@ -36,7 +36,7 @@ struct gups_options {
     enum gups_test test;
     uint32_t device; /* CUDA's index, or the daemon's index with dry_run */
     uint32_t repeats;
-    const char *uri; /* URI of reach_open; its default if NULL */
+    const char *uri; /* URI for reach_open; NULL means its default */
     bool dry_run;
     bool help;
 };

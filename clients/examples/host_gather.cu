@@ -53,7 +53,7 @@ static const u64 usual_bytes[] = {512ull << 20, 2ull << 30, 8ull << 30, 16ull <<
 /* The array of one kind. */
 struct memory {
     void *host;
-    const u32 *device; /* its address on the GPU */
+    const u32 *device; /* address of the array on the GPU */
     u64 bytes;
     bool from_pool, registered;
 };

@@ -1,5 +1,6 @@
 /* host_gather.h: the host side of host_gather: the advice of reachd for a size, the windows of each
- * choice, the report. Plain C without CUDA, so that it is tested and can plan on any machine.
+ * choice, the report. The code is plain C without CUDA, so that it can be tested and can plan on
+ * any machine.
  *
  * Functions that can fail return false with a message in `why` (JOB_TEXT_BYTES). Call them from one
  * thread.

@@ -1,6 +1,6 @@
 /* job.h: the host side that the example jobs share: command line, requests to reachd, every
- * strategy of a plan in turn, comparison of the results, report. Plain C without CUDA, so that it
- * is tested with jobs that run on the CPU (tests/unit/clients/examples/test_jobs.c).
+ * strategy of a plan in turn, comparison of the results, report. The code is plain C without CUDA,
+ * so that it can be tested with jobs that run on the CPU (tests/unit/clients/examples/test_jobs.c).
  *
  * For each size job_main calls
  *   1. prepare     allocates and fills the memory
@@ -34,10 +34,10 @@ enum {
 
 /* The command line. Strings are borrowed from it, or static. */
 struct job_options {
-    const char *uri; /* URI of reach_open; its default if NULL */
+    const char *uri; /* URI for reach_open; NULL means its default */
     const char *gpu; /* CUDA's index; with dry_run the daemon's index or a UUID */
     uint32_t size_count;
-    uint64_t bytes[JOB_MAX_SIZES]; /* 0 means the largest that the GPU can allocate */
+    uint64_t bytes[JOB_MAX_SIZES]; /* sizes; 0 means the largest that the GPU can allocate */
     uint64_t count;                /* samples, bags, values: the job's unit of work */
     uint32_t row_bytes;            /* bytes of a row (gather) */
     bool host_input;               /* the input streams from host memory (grouping) */
@@ -113,7 +113,7 @@ struct job {
     const char *unit;  /* unit of `count` and name of its option, such as "samples" */
     const char *result_names[JOB_RESULTS];
     uint64_t default_count;
-    const struct job_limits *limits; /* limits of the options; the default ones if NULL */
+    const struct job_limits *limits; /* limits of the options; NULL means the usual limits */
     void *state;
     /* Returns the choices that the job implements; a NULL label ends them. If NULL, job_strategies
      * is used. */

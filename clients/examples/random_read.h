@@ -1,6 +1,5 @@
-/* random_read.h: the host side of random_read: its strategies and its report. Plain C without CUDA,
- * so that a plan can be printed on any machine (random_read --dry-run).
- */
+/* random_read.h: the host side of random_read: its strategies and its report. The code is plain C
+ * without CUDA, so that a plan can be printed on any machine (random_read --dry-run). */
 #ifndef REACH_CLIENTS_EXAMPLES_RANDOM_READ_H
 #define REACH_CLIENTS_EXAMPLES_RANDOM_READ_H
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# An example of a TaskProlog, for sites without the SPANK plugin. Like the plugin it passes the data of
-# reachd about the GPUs of the task to Slurm for the environment of the task, about 20 ms slower.
+# An example of a TaskProlog, for sites without the SPANK plugin. Like the plugin, it passes the data of
+# reachd about the GPUs of the task to the environment of the task. It takes about 20 ms longer.
 #
 # It runs as the user and connects to $REACHD_URL (http://... or unix:/path), or to the loopback port, which
 # is open to every user. It stops at the first response that takes more than 0.2 s, and never fails a task.
@@ -15,7 +15,7 @@ say()
     echo "reachd taskprolog: $*" >&2
 }
 
-# The sentence of a problem document.
+# Prints the "detail" of a problem document, which is a sentence.
 detail()
 {
     sed -n 's/.*"detail":"\(\([^"\\]\|\\.\)*\)".*/\1/p' | sed 's/\\"/"/g'
@@ -35,9 +35,9 @@ case ,$visible in
 esac
 
 # Slurm counts the GPUs that the driver shows by PCI address (pci:N in reachd). CUDA does so only with
-# CUDA_DEVICE_ORDER=PCI_BUS_ID. Otherwise it counts from the fastest one (cuda:N), which is certain only if
-# all are alike. Within a job indices can count from 0; those of the node are then in the same order. One GPU
-# has no order.
+# CUDA_DEVICE_ORDER=PCI_BUS_ID. Otherwise CUDA counts from the fastest GPU (cuda:N), which reachd can resolve
+# only if all GPUs are alike. Within a job, indices can count from 0, in the order of the indices of the node.
+# For a job with one GPU the order does not matter.
 kind=cuda
 [ "$CUDA_DEVICE_ORDER" != PCI_BUS_ID ] || kind=pci
 case $visible in

@@ -111,8 +111,8 @@ static enum reach_alloc_status time_both(struct diagnose *d, struct times *t,
     return s;
 }
 
-/* Returns whether reads over all of the memory are slow. Returns false if the two runs over it
- * differ. */
+/* Returns whether reads over all of the memory are slow. Returns false if the two runs over the
+ * memory differ. */
 static bool is_slow(const struct diagnose *d, const struct times *t)
 {
     return d->found.gain.known && t->spread <= SAME && t->part / t->all < FAST;
