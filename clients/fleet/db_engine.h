@@ -51,9 +51,10 @@ struct fleet_engine {
     const char *begin_staging; /* runs before rows are appended, and COMMIT runs after them; NULL if
                                   neither is needed */
     const char *begin_write;   /* begins a transaction that excludes other writers */
-    const char *begin_read;    /* begins a transaction that sees one state to its end */
-    const char *after_survey;  /* runs outside of a transaction and speeds up reports; NULL if it is
-                                  not needed */
+    const char
+        *begin_read; /* begins a transaction that reads one state of the database to its end */
+    const char *after_survey; /* runs outside of a transaction and speeds up reports; NULL if it is
+                                 not needed */
 };
 
 extern const struct fleet_engine fleet_sqlite;
@@ -85,7 +86,7 @@ struct fleet_db {
     struct fleet_numbering structures;
 };
 
-/* Writes an integer as a parameter. */
+/* Writes an integer as the text of a parameter. */
 enum { FLEET_INTEGER_BYTES = 24 };
 const char *fleet_integer_text(int64_t v, char *out); /* returns out[FLEET_INTEGER_BYTES] */
 

@@ -2,7 +2,7 @@
  *
  * Every report is a query of schema/fleet, printed row by row, so memory does not grow with the
  * fleet. Chips are counted by model and origin, so a simulated chip is never in one row with a
- * measured one. A GPU is compared with the others of its model, and with itself in the previous
+ * measured one. A GPU is compared with the other GPUs of its model, and with itself in the previous
  * survey. docs/fleet.md has the rules. */
 #ifndef REACH_CLIENTS_FLEET_REPORT_H
 #define REACH_CLIENTS_FLEET_REPORT_H
@@ -21,7 +21,7 @@ enum fleet_report_bit {
     FLEET_REPORT_COSTS = 1 << 8,
     FLEET_REPORT_SUMMARY = 1 << 9
 };
-/* Names are "signatures", "maps", ... Returns false if there is no such report; `*out` is then
+/* Names are "signatures", "maps", ... Returns false if no report has that name; `*out` is then
  * unchanged. */
 bool fleet_report_from_name(const char *name, unsigned *out);
 

@@ -1,8 +1,8 @@
 /* report_costs.c: estimates the cost of windows over all memory that were planned on one chip and
  * are used on another. A group of the other chip exceeds its TLB if its SMs are in several windows.
- * Such SMs count at the naive speed over the whole memory, all others at the speed within the
- * reach. If all groups are split, the control of a fingerprint (windows by SM id) has measured this
- * case. */
+ * The SMs of that group count at the naive speed over the whole memory, all other SMs at the speed
+ * within the reach. If all groups are split, the control of a fingerprint (windows by SM id) has
+ * measured this case. */
 #include "clients/fleet/report_costs.h"
 
 #include "clients/fleet/db_engine.h"

@@ -41,7 +41,7 @@ struct report_table {
     char kinds[REPORT_MAX_COLUMNS];
 };
 
-/* The caller sets the first two members; the others are zero and belong to report_out.c. */
+/* The caller sets the first two members; the other members are zero and belong to report_out.c. */
 struct report_out {
     FILE *out; /* borrowed */
     enum fleet_format format;

@@ -304,7 +304,7 @@ enum exit_code command_answer(struct client *client, const struct options *optio
 
     while (strcmp(answers[i].command, options->command) != 0)
         i++;
-    /* The operands "20G 40G" and "20G,40G" mean the same. */
+    /* The operands "20G 40G" and "20G,40G" have the same meaning. */
     for (int k = 0; k < options->operand_count && at + 1 < sizeof(sizes); k++)
         at += (size_t)snprintf(sizes + at, sizeof(sizes) - at, "%s%s", k > 0 ? "," : "",
                                options->operands[k]);

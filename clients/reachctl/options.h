@@ -15,7 +15,7 @@ enum exit_code {
     EXIT_UNREACHABLE = 3, /* no daemon responds */
     EXIT_PARTLY = 4,      /* survey: some hosts failed */
 
-    /* diff has the statuses of diff(1); 0 means the same. */
+    /* diff has the statuses of diff(1); 0 means no difference. */
     EXIT_DIFF_CHANGED = 1,
     EXIT_DIFF_OTHER = 2,
     EXIT_DIFF_TROUBLE = 3, /* the fingerprints could not be compared, or the usage is invalid */

@@ -11,7 +11,7 @@
  *     {sms:n}            the number of elements of an array
  *     {sms:r}            integers in ascending order as ranges: "0-3,8,10-11", cut with "..."
  *     {count:-d}         "-" for 0
- *     {gbps?:0}          nothing if there is no such field
+ *     {gbps?:0}          nothing if the field is missing
  *
  * A number that is null reads "not sure (not-measured)", "not observable (beyond-memory)", or "-"
  * if it has no meaning; see the field NAME_reason.

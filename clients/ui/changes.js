@@ -3,7 +3,8 @@
 
 const LEFT_OUT = /(^|\.)(id|taken_at|duration_ms|probe_ms|evidence|group_evidence|curve_evidence|point_evidence|conditions|kept|dropped|measurement_id|measurement_depth|depth|gpu|origin|confidence)(\.|$)|_reason$/;
 
-// Members that name the elements of lists, so that an additional size does not move the others.
+// Members that name the elements of lists, so that an additional size does not move the other
+// sizes.
 const NAMES = ["level", "region_bytes", "kind"];
 function keyOf(value, i) {
     const name = NAMES.find((n) => value !== null && typeof value === "object" && n in value);

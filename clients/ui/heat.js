@@ -34,7 +34,7 @@ export function distance(gpu, name, of) {
 
 export const percent = (part) => (part < 0 ? "\u2212" : "+") + Math.abs(100 * part).toFixed(1) + " %";
 
-// Assigns A, B, ... to the most common maps, and * to the others.
+// Assigns A, B, ... to the most common maps, and * to all other maps.
 export function letters(gpus) {
     const counts = new Map();
     for (const gpu of gpus) if (gpu.map) counts.set(gpu.map, (counts.get(gpu.map) ?? 0) + 1);

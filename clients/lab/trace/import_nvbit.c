@@ -148,7 +148,7 @@ static bool is_shared_side(const struct opcode *o, const uint64_t addresses[RLT_
     return o->space != OPCODE_GLOBAL && all < SHARED_END;
 }
 
-/* Returns whether the instruction gets no record. Counts such an instruction. */
+/* Returns whether the instruction gets no record. Counts an instruction without a record. */
 static bool count_left_out(struct importer *m, const struct opcode *o,
                            const uint64_t addresses[RLT_LANES], uint32_t mask)
 {

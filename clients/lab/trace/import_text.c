@@ -170,7 +170,7 @@ static bool is_name(const char *at, size_t length, const char *name)
 }
 
 /* Returns the log2 of the bytes per lane. The first part like ".64", ".U8" or ".S16" gives the
- * width. Returns 2 if there is no such part. */
+ * width. Returns 2 if no part gives a width. */
 static uint32_t parse_width(struct span name)
 {
     for (const char *p = name.at; p + 1 < name.end; p++) {

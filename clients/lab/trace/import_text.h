@@ -32,7 +32,7 @@ bool text_next_line(struct text *t, struct span *out, struct err *err);
 enum status text_error(const struct text *t, struct err *err, const char *what);
 
 /* Each function skips blanks, reads one item and leaves `s` behind it. Returns false if the text
- * does not contain such an item. */
+ * does not begin with an item of this kind. */
 bool span_hex(struct span *s, uint64_t *out); /* with or without 0x, at most 16 digits */
 bool span_decimal(struct span *s, uint64_t *out);
 bool span_signed(struct span *s, int64_t *out);
@@ -57,8 +57,8 @@ struct opcode {
 };
 struct opcode opcode_parse(struct span name);
 
-/* Returns whether the instruction is a bulk copy or accesses a texture or surface. Counts such an
- * instruction. */
+/* Returns whether the instruction is a bulk copy or accesses a texture or surface. If so, counts
+ * the instruction. */
 bool opcode_count_left_out(const struct opcode *o, struct import_counts *counts);
 
 /* Returns whether an active lane has an address outside of the first page. The first page never

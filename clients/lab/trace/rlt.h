@@ -122,7 +122,8 @@ uint32_t rlt_granule_bytes(const struct rlt_reader *r);
 const struct rlt_app *rlt_apps(const struct rlt_reader *r, uint32_t *out_count);
 const struct rlt_kernel *rlt_kernels(const struct rlt_reader *r, uint32_t *out_count);
 const struct rlt_allocation *rlt_allocations(const struct rlt_reader *r, uint32_t *out_count);
-/* Returns the sums. They are 0 in a trace of version 1, because it has no such numbers. */
+/* Returns the sums. They are 0 in a trace of version 1, because that version has no numbers of
+ * left-out accesses. */
 struct rlt_left_out rlt_left_out(const struct rlt_reader *r);
 
 #endif

@@ -19,9 +19,9 @@ struct measured_tally {
 /* Returns the exit status of a check. */
 int measured_exit(const struct measured_tally *t);
 
-/* Reads fingerprint-full.json of a GPU, or fingerprint-memory.json if it has no such file. Both
- * have all parts of depth full. Returns false if neither file can be read. `err` contains the
- * reason if a file is invalid. */
+/* Reads fingerprint-full.json of a GPU, or fingerprint-memory.json if the first file does not
+ * exist. Both files have all parts of depth full. Returns false if neither file can be read. `err`
+ * contains the reason if a file is invalid. */
 bool measured_fingerprint(const char *folder, const char *name, struct fingerprint *out,
                           struct err *err);
 
@@ -30,8 +30,8 @@ bool measured_fingerprint(const char *folder, const char *name, struct fingerpri
 FILE *measured_observations(const char *folder, const char *name);
 
 /* Lists the names in a folder that begin with `prefix`, in alphabetical order. Returns their
- * number. If there is no such name, reports it on stderr and returns 0. The caller frees each entry
- * and the list. */
+ * number. If no name begins with the prefix, reports that on stderr and returns 0. The caller frees
+ * each entry and the list. */
 int measured_names(const char *folder, const char *prefix, struct dirent ***out);
 
 #endif

@@ -268,7 +268,7 @@ static void issue_access(struct simulation *x, struct group *g, uint32_t id, uin
     if (now_ps >= g->ready_ps)
         end_walks(x, g, id, now_ps);
     needs = was_stalled ? end_stall(&g->waiting, at) : needs_walk(x, g, at, va);
-    /* Only the first stalled SM is woken, so it does not compete with the others. */
+    /* Only the first stalled SM is woken, so it does not compete with other stalled SMs. */
     sm->is_stalled =
         needs && (g->walks.count >= x->queue->walks[id] || (!was_stalled && g->waiting.count > 0));
     if (sm->is_stalled) {

@@ -1,6 +1,7 @@
-/* stream.c: deals blocks to SMs and sorts accesses in buffers. There is no clock: SMs take turns,
- * one record each. A level depends on the order of its own accesses only. The order between SMs of
- * different groups has no effect. The order between SMs of a group has little effect.
+/* stream.c: deals blocks to SMs and sorts accesses in buffers. There is no clock: the SMs take
+ * turns, and each turn is one record. A level depends on the order of its own accesses only. The
+ * order between SMs of different groups has no effect. The order between SMs of a group has little
+ * effect.
  */
 #include "clients/lab/whatif/stream.h"
 

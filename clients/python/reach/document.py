@@ -33,8 +33,8 @@ class Document(Dict[str, Any]):
         return [IDLE if window is None else window for window in self["window_of_sm"]]
 
     def window_of(self, sm: int) -> int:
-        """Returns the window of one SM, always one of the table. Raises NoSuchSm if the SM is not in the table, and
-        NoWindow if it has no work.
+        """Returns the window of one SM, which is always a window of the table. Raises NoSuchSm if the SM is not in
+        the table, and NoWindow if it has no work.
 
         >>> import reach
         >>> reach.Reach("file:fingerprint.json").placement(0, bytes="137GiB").window_of(131)

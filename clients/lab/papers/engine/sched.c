@@ -125,7 +125,7 @@ void lab_locality_hit(struct lab_locality_state *s, uint32_t warp, uint32_t dept
         add_points(s, warp, points, UINT64_MAX, now);
 }
 
-/* Returns whether the last selection is recent and one of its warps still runs. */
+/* Returns whether the last selection is recent and a selected warp still runs. */
 static bool is_recent(const struct lab_locality_state *s, uint64_t live, uint64_t now)
 {
     return s->started && (s->may_load & live) != 0 &&
@@ -168,7 +168,7 @@ static uint64_t select_highest(const struct lab_locality_state *s, uint64_t warp
     return chosen;
 }
 
-/* Selects warps at the base in the same way, the lowest number first. */
+/* Selects warps at the base until *sum reaches the cutoff, the lowest number first. */
 static uint64_t select_lowest(const struct lab_locality_state *s, uint64_t warps, uint64_t *sum)
 {
     uint64_t chosen = 0;

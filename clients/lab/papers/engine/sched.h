@@ -14,8 +14,8 @@ enum lab_order { LAB_ROUND_ROBIN = 0, LAB_GREEDY_OLDEST, LAB_OLDEST };
 enum lab_locality { LAB_NO_LOCALITY = 0, LAB_OF_LINES, LAB_OF_PAGES };
 enum { LAB_MAX_WARPS = 64, LAB_DEPTHS = 4 };
 
-/* All constants of these schedulers. Constants with [t] are in Pichai's text, the others are from
- * Rogers. */
+/* All constants of these schedulers. Constants with [t] are in Pichai's text, and the other
+ * constants are from Rogers. */
 struct lab_sched_constants {
     uint32_t base_score;   /* score of a warp that lost no line */
     uint32_t throttle;     /* K_THROTTLE */

@@ -343,9 +343,9 @@ static void start_transfer(struct mosaic_mmu *m, uint16_t *state, double bytes, 
         post_arrival(m);
 }
 
-/* Returns whether the page of a walk is not in memory. Starts the transfer of such a page, unless
- * it has started already. Other cores that waited for the walk find the fault in their own
- * walks. */
+/* Returns whether the page of a walk is not in memory. Starts the transfer of a missing page,
+ * unless the transfer has started already. Other cores that waited for the walk find the fault in
+ * their own walks. */
 static bool raise_fault(struct mosaic_mmu *m, uint32_t core, uint64_t now)
 {
     struct walk *w = &m->walks[core];

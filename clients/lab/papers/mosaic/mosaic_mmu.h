@@ -17,7 +17,7 @@ enum mosaic_design {
     MOSAIC_IDEAL,  /* every lookup hits the first level */
     MOSAIC_BASE,   /* GPU-MMU: base pages */
     MOSAIC_LARGE,  /* large pages alone, in the entries that GPU-MMU has for base pages */
-    MOSAIC_MOSAIC, /* both, depending on the frame */
+    MOSAIC_MOSAIC, /* base pages and large pages, depending on the frame */
     MOSAIC_DESIGNS
 };
 

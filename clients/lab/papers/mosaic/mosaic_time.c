@@ -98,7 +98,7 @@ static void post_event(struct clock *c, uint32_t id, uint64_t at)
     c->waiting++;
 }
 
-/* Moves `now` to the next slot with events. There must be such a slot. */
+/* Moves `now` to the next slot with events. A slot must have events. */
 static uint32_t next_slot(struct clock *c)
 {
     uint32_t slot = (uint32_t)(c->now % WHEEL);

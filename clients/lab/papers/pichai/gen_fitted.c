@@ -31,7 +31,7 @@ static const uint64_t PAGES = GIB / PAGE_BYTES;
 enum { HOT_STRIDE_PAGES = 17 };
 
 struct mixture {
-    uint8_t own_of_256, hot_of_256; /* shares of 256 instructions; the others are far */
+    uint8_t own_of_256, hot_of_256; /* shares of 256 instructions; the other instructions are far */
     uint8_t own_lines;              /* lines per record */
     uint8_t own_warps;              /* warps with adjacent records */
     uint8_t hot_pages;

@@ -24,8 +24,9 @@ static void walks_of_figure_8(struct pichai_exact *out)
 
 /* ---- figure 19 ---- */
 
-/* Threads 1 to 12 are in three warps. Threads 2, 3, 5 and 12 take block C, the others take block B.
- * The figure is a picture. With these pages, every statement of the text about the figure holds. */
+/* Threads 1 to 12 are in three warps. Threads 2, 3, 5 and 12 take block C, and the other threads
+ * take block B. The figure is a picture. With these pages, every statement of the text about the
+ * figure holds. */
 static const uint32_t to_c[WARPS] = {1 << 1 | 1 << 2, 1 << 0, 1 << 3};
 static const uint32_t page_of_thread[WARPS][THREADS] = {{6, 2, 3, 6}, {2, 1, 1, 1}, {4, 4, 5, 3}};
 

@@ -7,7 +7,7 @@
  *   [c]  GPGPU-Sim's public configuration of the Quadro FX 5800. It has the same numbers of cores
  *        and channels. Memory runs at 800 MHz with two transfers of 8 bytes per cycle.
  *
- * Both files describe 8 lanes at 1300 MHz as 32 lanes at 325 MHz, so one of their cycles is four
+ * Both files describe 8 lanes at 1300 MHz as 32 lanes at 325 MHz, so a cycle of these files is four
  * cycles here. */
 #include "clients/lab/papers/pichai/pichai_machines.h"
 
@@ -38,8 +38,8 @@ static const struct lab_machine base = {
         },
 };
 
-/* Cycles of a lookup that exceed an access to the data cache. 128 entries take no such cycle [t].
- * The text does not give the time of larger TLBs. One cycle per doubling is assumed. */
+/* Cycles of a lookup that exceed an access to the data cache. 128 entries take no additional cycle
+ * [t]. The text does not give the time of larger TLBs. One cycle per doubling is assumed. */
 static const struct {
     uint32_t entries, cycles;
 } access_time[] = {{64, 0}, {128, 0}, {256, 1}, {512, 2}};

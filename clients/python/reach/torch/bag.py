@@ -76,7 +76,7 @@ def add_parts(parts: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 
 
 class _Launches(NamedTuple):
-    """The data that does not change from one call with such tensors to the next."""
+    """The data that does not change between calls with tensors of the same kind."""
     way: launch.Way
     shape: shapes.Shape
     constants: Dict[str, Any]

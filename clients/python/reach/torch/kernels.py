@@ -37,7 +37,7 @@ def _draw(queue, DRAW: tl.constexpr):
 
 @triton.jit
 def _next(queue, piece, DRAW: tl.constexpr):
-    """Returns the piece after this one: the next one of the same draw, or the first one of another draw."""
+    """Returns the next piece: the piece that follows in the same draw, or the first piece of another draw."""
     piece += 1
     if piece % DRAW == 0:
         piece = _draw(queue, DRAW)
@@ -132,9 +132,10 @@ def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces,
 
 # ---- sums of bags --------------------------------------------------------------------------------
 #
-# A tile has LANES x STEPS rows of each of BAGS bags: [LANES, BAGS, STEPS, PADDED]. LANES rows fill the loads of a
-# warp and BAGS the warps, so a thread adds the STEPS rows in its registers, and only their sums cross threads. The
-# order of the dimensions matters: Triton gives threads to the last one first, then to the others from the front.
+# A tile has LANES x STEPS rows of each of BAGS bags: [LANES, BAGS, STEPS, PADDED]. LANES rows fill the loads of a warp
+# and BAGS the warps, so a thread adds the STEPS rows in its registers, and only their sums cross threads. The order of
+# the dimensions matters: Triton gives threads to the last dimension first, then to the other dimensions from the
+# front.
 
 @triton.jit
 def _tile_rows(STEPS: tl.constexpr, LANES: tl.constexpr):

@@ -94,7 +94,7 @@ def remember(key: Tuple[Any, ...], find: Callable[[], Any], device: torch.device
 
 
 def facts(device: torch.device) -> Tuple[str, int]:
-    """Returns the UUID and the number of SMs of a GPU, as this process sees it."""
+    """Returns the UUID of a GPU and the number of SMs that this process can use."""
     if device.type != "cuda":
         raise NoPlan("the table is not in the memory of a GPU")
     properties = torch.cuda.get_device_properties(device)

@@ -40,9 +40,9 @@ def _partition_stock(index: torch.Tensor, inner: torch.Tensor, with_order: bool)
 def partition(index: torch.Tensor, boundaries: Union[torch.Tensor, Sequence[int]],
               with_order: bool = True) -> Partitioned:
     """Partitions keys of int32 or int64 by ascending boundaries, stably. Part 0 has the keys below boundaries[0], part
-    p the keys from boundaries[p - 1] to below boundaries[p], and the last part the other keys. So n boundaries make n +
-    1 parts. A tensor of boundaries on the device of the keys makes no copy and does not wait. with_order=False omits
-    the positions, for keys that are looked up in any order. It needs PyTorch and Triton:
+    p the keys from boundaries[p - 1] to below boundaries[p], and the last part has all other keys. So n boundaries
+    make n + 1 parts. A tensor of boundaries on the device of the keys makes no copy and does not wait. with_order=False
+    omits the positions, for keys that are looked up in any order. It needs PyTorch and Triton:
 
     >>> parts = partition(torch.tensor([5, 1, 7, 2]), [4])  # doctest: +SKIP
     >>> parts.index.tolist(), parts.starts.tolist()  # doctest: +SKIP

@@ -9,10 +9,10 @@ measured length, so that a TLB miss costs less if memory is fragmented.
         table = torch.empty(rows, columns, device="cuda")
     print(pool.stats())
 
-PyTorch's caching allocator lies above it and requests segments; a tensor larger than the allocator's segments gets one
-of its own. There is one pool of libreach-cuda per device: a second MemPool shares it, and its frame_bytes is ignored.
-libreach-cuda is REACH_CUDA_LIBRARY of the environment, else the library of the installation (or build) that contains
-this file, else the loader's libreach-cuda.so.0.
+PyTorch's caching allocator lies above it and requests segments; a tensor larger than the allocator's segments gets a
+segment of its own. There is one pool of libreach-cuda per device: a second MemPool shares it, and its frame_bytes is
+ignored. libreach-cuda is REACH_CUDA_LIBRARY of the environment, else the library of the installation (or build) that
+contains this file, else the loader's libreach-cuda.so.0.
 """
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ def _of_each(many: int, index: torch.Tensor, offsets: Optional[torch.Tensor], we
 
 
 class _Launches(NamedTuple):
-    """The data that does not change from one call with such tensors to the next. `kind` has the kind of each table."""
+    """The data that does not change between calls with tensors of the same kind. `kind` has the kind of each
+    table."""
     way: launch.Way
     shape: shapes.Shape
     kind: List[int]

@@ -3,7 +3,8 @@
 The tables may be allocated apart. They have one plan, requested with the list of their lengths (up to 16; longer lists
 are split). One launch reads all of them, in runs of all whole tables that fit within the reach. If one table is longer
 than the reach, they are read one after another, each by its own plan. Rows are also copied one table after another if
-each table has enough rows to hide the cost of a launch of its own. Results are the same as those of gather_rows.
+each table has enough rows to hide the cost of a launch of its own. Results are the same as the results of
+gather_rows.
 
 The addresses of the tables are copied to the device by the first call with these tables.
 """
