@@ -8,7 +8,7 @@
 
 enum access { ACCESS_READ = 0, ACCESS_ATOMIC, ACCESS_WRITE, ACCESS_COUNT };
 
-/* "read", "atomic", "write". */
+/* Returns "read", "atomic" or "write". */
 const char *access_name(enum access a);
 /* Returns false if no access has this name or `name` is NULL; `*out` is then unchanged. */
 bool access_from_name(const char *name, enum access *out);

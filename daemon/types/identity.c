@@ -1,10 +1,10 @@
-/* identity.c: the order of GPUs. See identity.h. */
+/* identity.c: orders GPUs. See identity.h. */
 #include "types/identity.h"
 
 #include <stdlib.h>
 
-/* Returns the number of a PCI address, or UINT64_MAX if the text is not one. Drivers write the
- * domain with four or eight digits, in upper or lower case. */
+/* Returns the number of a PCI address, or UINT64_MAX if the text is not a PCI address. Drivers
+ * write the domain with four or eight digits, in upper or lower case. */
 static uint64_t address_of(const struct gpu_identity *id)
 {
     uint64_t address = 0;

@@ -1,5 +1,5 @@
-/* identity.h: the identity of a GPU. A flat value that travels from the source to the last client.
- * A result belongs to the UUID and the serial, never to an index. */
+/* identity.h: the identity of a GPU. It is a flat value that travels from the source to the last
+ * client. A result belongs to the UUID and the serial, never to an index. */
 #ifndef REACH_TYPES_IDENTITY_H
 #define REACH_TYPES_IDENTITY_H
 
@@ -10,9 +10,9 @@
 #include <strings.h>
 
 enum {
-    REACH_MAX_GPUS = 32,   /* GPUs of one node, including MIG instances */
-    REACH_MAX_SMS = 512,   /* SMs of one GPU; also the bound on %smid */
-    REACH_MAX_GROUPS = 256 /* SM groups of one level of one GPU */
+    REACH_MAX_GPUS = 32,   /* most GPUs of one node, including MIG instances */
+    REACH_MAX_SMS = 512,   /* most SMs of one GPU; also the bound on %smid */
+    REACH_MAX_GROUPS = 256 /* most SM groups of one level of one GPU */
 };
 
 enum origin {
@@ -20,7 +20,7 @@ enum origin {
     ORIGIN_SIMULATED,    /* by the MMU model, or through the stand-in driver */
     ORIGIN_IMPORTED      /* published raw numbers of others */
 };
-/* "measured", "simulated", "imported". */
+/* Returns "measured", "simulated" or "imported". */
 const char *origin_name(enum origin o);
 /* Returns false if no enumerator has the name; `*out` is then unchanged. */
 bool origin_from_name(const char *name, enum origin *out);
@@ -28,15 +28,15 @@ bool origin_from_name(const char *name, enum origin *out);
 struct gpu_identity {
     char uuid[64];          /* "GPU-" or "MIG-" and 36 characters; "SIM-..." if simulated,
                                "IMPORTED-..." if imported */
-    char name[96];          /* from the driver; never used for a decision */
+    char name[96];          /* name from the driver; never used for a decision */
     char serial[32];        /* "" if the driver does not report it */
     char pci_bus_id[32];    /* "0000:3b:00.0"; "" if not reported */
     uint32_t compute_major; /* compute capability */
     uint32_t compute_minor;
     uint32_t sm_count;       /* 0 if the GPU is divided */
-    uint64_t memory_bytes;   /* total, from the driver */
-    uint64_t l2_cache_bytes; /* data cache; 0 if the driver does not report it */
-    char driver_version[32]; /* "580.159.04"; the CUDA version without NVML */
+    uint64_t memory_bytes;   /* total memory, from the driver */
+    uint64_t l2_cache_bytes; /* size of the L2 cache; 0 if the driver does not report it */
+    char driver_version[32]; /* "580.159.04"; without NVML, the CUDA version */
     char cuda_version[16];   /* version of the driver's CUDA: "13.0" */
     bool mig;                /* this is a MIG instance, or MIG mode is on */
     enum origin origin;      /* ORIGIN_IMPORTED if it is not a GPU of this node */
@@ -64,16 +64,17 @@ static inline bool identity_is_prefix(const char *text, const char *uuid)
            strncasecmp(text, uuid, bytes) == 0;
 }
 
-/* The documented order of GPUs, which is the order of their indices: by PCI address (domain, bus,
- * device). At one address the GPU comes first, then its MIG instances by UUID. GPUs without an
- * address are last and equal. Returns a value below, equal to or above 0, like for qsort. */
+/* Compares GPUs in their documented order, which is the order of their indices: by PCI address
+ * (domain, bus, device). At one address the GPU comes first, then its MIG instances by UUID. GPUs
+ * without an address are last and equal. Returns a value below, equal to or above 0, like for
+ * qsort. */
 int identity_compare(const struct gpu_identity *a, const struct gpu_identity *b);
 
-/* Returns whether two GPUs have the same PCI address. Returns false if either has none. */
+/* Returns whether two GPUs have the same PCI address. Returns false if either GPU has none. */
 bool identity_is_same_address(const struct gpu_identity *a, const struct gpu_identity *b);
 
-/* Returns whether it is a GPU in MIG mode. Its instances count as GPUs with its pci_bus_id, and no
- * process can use it as a whole. */
+/* Returns whether MIG divides the GPU. Its instances count as GPUs with its pci_bus_id, and no
+ * process can use the GPU as a whole. */
 static inline bool identity_is_divided(const struct gpu_identity *id)
 {
     return id->mig && id->sm_count == 0;

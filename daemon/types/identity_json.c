@@ -51,7 +51,8 @@ void identity_json_write(struct json_writer *t, const char *name, const struct g
     json_writer_close(t, '}');
 }
 
-/* At most three digits on each side, in the form of identity_json_write_members. */
+/* Reads a capability in the form of identity_json_write_members, with at most three digits on each
+ * side. */
 static void read_capability(struct json_reader *in, struct gpu_identity *out)
 {
     const char *const text = json_reader_word(in, "compute_capability");

@@ -7,7 +7,7 @@
  *   host-virtual          cuMemCreate at a NUMA node of the host
  *   managed-host          cuMemAllocManaged, preferred location host, accessed by the device
  *   host-registered       ordinary pages of the process, cuMemHostRegister
- *   host-registered-huge  the same with transparent huge pages
+ *   host-registered-huge  transparent huge pages of the process, cuMemHostRegister
  *   peer                  device memory of another GPU of the node
  */
 #ifndef REACH_TYPES_MEMORY_KIND_H
@@ -27,7 +27,7 @@ enum memory_kind {
     MEMORY_KIND_COUNT
 };
 
-/* "device", "managed-device", .. */
+/* Returns "device", "managed-device" and so on. */
 const char *memory_kind_name(enum memory_kind kind);
 /* Returns false if no kind has this name or `name` is NULL; `*out` is then unchanged. */
 bool memory_kind_from_name(const char *name, enum memory_kind *out);

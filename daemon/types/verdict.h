@@ -1,5 +1,5 @@
-/* verdict.h: whether something disturbed a measurement. A flat value that travels with an
- * observation, and with a fingerprint's conditions. */
+/* verdict.h: whether something disturbed a measurement. It is a flat value that travels with an
+ * observation, and with the conditions of a fingerprint. */
 #ifndef REACH_TYPES_VERDICT_H
 #define REACH_TYPES_VERDICT_H
 
@@ -8,9 +8,9 @@
 enum verdict {
     VERDICT_CLEAN = 0, /* a zeroed struct is clean */
     VERDICT_DISTURBED, /* something else used the GPU, so the probe is repeated */
-    VERDICT_UNUSABLE   /* no information: a fault of the device, or no signal */
+    VERDICT_UNUSABLE   /* the values have no information: a fault of the device, or no signal */
 };
-/* "clean", "disturbed", "unusable". */
+/* Returns "clean", "disturbed" or "unusable". */
 const char *verdict_name(enum verdict v);
 /* Returns false if no enumerator has the name; `*out` is then unchanged. */
 bool verdict_from_name(const char *name, enum verdict *out);

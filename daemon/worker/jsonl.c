@@ -12,8 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The size of one read. An observation of 300 KiB takes five reads, an answer to "close" one small
- * buffer. */
+/* The size of one read. An observation of 300 KiB takes five reads. */
 #define LINE_CHUNK_BYTES ((size_t)64 << 10)
 /* A larger buffer is freed when it is empty. */
 #define LINE_KEEP_BYTES ((size_t)256 << 10)
@@ -21,7 +20,7 @@
 /* A watched thread beats its heartbeat at this interval while it waits. */
 #define LINE_PULSE (NSEC_PER_SEC / 4)
 
-/* Returns the limit of the next poll. JSONL_NO_DEADLINE if there is no limit. */
+/* Returns the limit of the next poll, or JSONL_NO_DEADLINE if there is none. */
 static nsec_t jsonl_timeout(const struct jsonl_wait *wait)
 {
     nsec_t now = clock_monotonic();

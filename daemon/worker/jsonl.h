@@ -29,7 +29,7 @@ enum jsonl_event {
 
 /* The limit of a wait, and the events that end it early. */
 struct jsonl_wait {
-    nsec_t until;         /* clock_monotonic(), or JSONL_NO_DEADLINE */
+    nsec_t until;         /* a time of clock_monotonic(), or JSONL_NO_DEADLINE */
     int wake_fd;          /* -1 if there is none */
     const sigset_t *mask; /* signals blocked while waiting, like in ppoll; NULL changes nothing */
 };
@@ -41,7 +41,7 @@ struct jsonl_reader {
     char *buffer; /* owned */
     size_t start; /* start of the bytes that were not returned */
     size_t end;
-    size_t scanned; /* there is no newline before this */
+    size_t scanned; /* no newline comes before this place */
     size_t capacity;
 };
 

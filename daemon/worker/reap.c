@@ -1,4 +1,4 @@
-/* reap.c: the end of a child process. See reap.h.
+/* reap.c: waits for the end of a child process. See reap.h.
  *
  * A process that hangs in a driver call sleeps uninterruptibly. SIGKILL is then only recorded, and
  * a wait for the process would hang the daemon too. So such a child is abandoned and logged, and
@@ -36,7 +36,7 @@ bool reap_wait(pid_t pid, nsec_t ns, int *out_status)
         heartbeat_beat();
         if (got == pid)
             return true;
-        if (got < 0 && errno != EINTR) { /* no child any more: it was reaped elsewhere */
+        if (got < 0 && errno != EINTR) { /* the process was reaped elsewhere */
             *out_status = 0;
             return true;
         }

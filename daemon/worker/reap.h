@@ -10,7 +10,7 @@
 
 /* Waits at most `ns` for the end of `pid` and reaps it. Returns false if it has not ended. */
 bool reap_wait(pid_t pid, nsec_t ns, int *out_status);
-/* Returns whether it is in uninterruptible sleep (state D), in which SIGKILL has no effect. */
+/* Returns whether `pid` is in uninterruptible sleep (state D), in which SIGKILL has no effect. */
 bool reap_is_stuck(pid_t pid);
 /* Stops waiting for `pid`. A later reap_leftovers reaps it if it ever ends. */
 void reap_abandon(pid_t pid);

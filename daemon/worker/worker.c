@@ -28,9 +28,10 @@ enum { WORKER_FD = 3 };
 
 /* A new process reads its first message at once. The limit is for a machine that swaps. */
 #define WORKER_SEND_DEADLINE (10 * NSEC_PER_SEC)
-/* Time from the end of the conversation to the end of the process: the kernel's work on exit. */
-#define WORKER_WAIT_STEP                                                                           \
-    (20 * NSEC_PER_MSEC) /* between two checks whether the daemon is stopping */
+/* The time between two checks whether the daemon is stopping. */
+#define WORKER_WAIT_STEP (20 * NSEC_PER_MSEC)
+/* The time for the kernel's work on exit, from the end of the conversation to the end of the
+ * process. */
 #define WORKER_DEATH_DEADLINE (2 * NSEC_PER_SEC)
 
 struct worker {
@@ -140,7 +141,7 @@ static enum status worker_send(struct worker *w, struct json_writer *message, ns
     return status;
 }
 
-/* Handles a failure that the worker reports. */
+/* Fills `err` with a failure that the worker reports. */
 static enum status worker_reported_error(const json_t *message, struct err *err)
 {
     const char *slug = json_string_value(json_object_get(message, "error"));
@@ -214,7 +215,7 @@ static enum status worker_send_options(struct worker *w, const struct gpu_option
 
 /* Starts the process with the standard descriptors and `child_fd` as descriptor 3, and no other
  * descriptor of the daemon. It gets its own process group, so that Ctrl-C in a terminal reaches the
- * daemon alone. The daemon then stops it in order. */
+ * daemon alone. The daemon then stops the worker in order. */
 static enum status worker_spawn(const char *executable, int child_fd, pid_t *out, struct err *err)
 {
     char name[] = "reachd", option[] = "--worker";
@@ -356,7 +357,7 @@ enum status worker_submit(struct worker *w, const struct probe_spec *spec, nsec_
     return status;
 }
 
-/* For the log only, so a missing time counts as 0. */
+/* Reads a time for the log. A missing time counts as 0. */
 static nsec_t worker_ns(const json_t *time, const char *name)
 {
     const json_int_t ns = json_integer_value(json_object_get(time, name));
@@ -411,9 +412,7 @@ int worker_pid(const struct worker *w)
 void worker_cancel(struct worker *w)
 {
     const uint64_t one = 1;
-    ssize_t ignored =
-        write(w->wake_fd, &one,
-              sizeof one); /* this fails only if the counter is full, so it is already set */
+    ssize_t ignored = write(w->wake_fd, &one, sizeof one); /* a full counter is set already */
 
     (void)ignored;
 }

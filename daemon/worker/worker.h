@@ -11,10 +11,10 @@
  * {"ok":"open","gpu":{..},"limits":{..},"open_ns":..}
  * {"ok":"run","time":{..},"observation":{..}} {"ok":"close"} or {"error":"gpu-busy","text":".."}.
  *
- * One thread at a time per worker. Calls wait until their deadline at most (`deadline_ns` from
- * now). Another thread can wake them early with `worker_cancel`. A call may end out of step:
- * deadline, cancellation, a broken message, a dead worker. Then every later call ends with the same
- * status, and the worker can only be stopped.
+ * Only one thread at a time may use a worker. Calls wait until their deadline at most
+ * (`deadline_ns` from now). Another thread can wake them early with `worker_cancel`. A deadline, a
+ * cancellation, a broken message or the death of the worker puts the worker out of step. Every
+ * later call then ends with that status, and the worker can only be stopped.
  */
 #ifndef REACH_WORKER_WORKER_H
 #define REACH_WORKER_WORKER_H
@@ -29,8 +29,8 @@ struct worker;
 enum status worker_start(const char *executable, const struct gpu_options *options,
                          struct worker **out, struct err *err);
 
-/* Finds the GPUs of this node, without a context on any. `found` is called for each GPU as soon as
- * it is identified, or the driver has failed to identify it. */
+/* Finds the GPUs of this node, without a context on any GPU. `found` is called for each GPU as soon
+ * as it is identified, or the driver has failed to identify it. */
 enum status worker_list(struct worker *w, nsec_t deadline_ns, gpu_found_fn *found, void *self,
                         struct err *err);
 

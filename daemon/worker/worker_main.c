@@ -1,4 +1,4 @@
-/* worker_main.c: the measurement process. One GPU, one conversation, then it exits.
+/* worker_main.c: the measurement process, which opens one GPU, has one conversation, and exits.
  *
  * Try it by hand (`reachd --worker=stdio` reads these lines from a terminal or a pipe):
  *
@@ -38,9 +38,7 @@
 
 enum { WORKER_EXIT_OK = 0, WORKER_EXIT_GPU = 3, WORKER_EXIT_MALFORMED = 65, WORKER_EXIT_IO = 74 };
 
-enum {
-    WORKER_CLOSE_SECONDS = 20
-}; /* the longest time for leaving, then SIGALRM ends the process */
+enum { WORKER_CLOSE_SECONDS = 20 }; /* SIGALRM ends a process that closes for longer */
 
 /* One conversation. */
 struct session {
@@ -71,7 +69,7 @@ static void session_end(struct session *s, int exit_code)
     s->exit_code = exit_code;
 }
 
-/* Sends a line, which it takes. NULL means that memory ran out. A closed connection ends the
+/* Sends a line and frees it. NULL means that memory ran out. A closed connection ends the
  * conversation. */
 static void session_send(struct session *s, char *take, size_t length)
 {
@@ -342,7 +340,7 @@ static void session_handle(struct session *s, const char *line, size_t length)
     json_decref(message);
 }
 
-/* SIGTERM and SIGINT end only the wait for a message. */
+/* Makes SIGTERM and SIGINT end only the wait for a message. */
 static void session_signals(struct session *s, bool has_daemon)
 {
     const struct sigaction stop = {.sa_handler = session_on_signal};
