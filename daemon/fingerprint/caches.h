@@ -12,22 +12,22 @@ enum {
     FINGERPRINT_TRACE_BYTES = 64
 };
 
-/* The two sides of the L2, if it has them. A line lives on one side, by a hash of its physical
- * address, and SMs of the other side wait longer for it. Near and far are relative to an SM. If all
- * lines are alike to an SM, none of this is observable (no-contrast). */
+/* The two sides of the L2, if it has sides. A hash of its physical address puts a line on one side,
+ * and SMs of the other side wait longer for the line. Near and far are relative to an SM. If an SM
+ * waits equally long for all lines, the sides are not observable (no-contrast). */
 struct fingerprint_l2 {
     struct maybe_u32 sides;
     struct maybe_u64 granule_bytes;
     struct maybe_f64 atomic_near_cycles;
     struct maybe_f64 atomic_far_cycles;
-    struct sm_partition side_of_sm; /* SM id -> side; known if `sides` is known */
+    struct sm_partition side_of_sm; /* side of each SM id; known if `sides` is known */
     struct l2_evidence {
         struct evidence sides, granule_bytes, atomic_near_cycles, atomic_far_cycles;
     } evidence;
 };
 
-/* Random reads of a set by all SMs, through all caches, of `transaction_bytes` each: 128 (a line)
- * or 512 (four side by side). */
+/* Throughput of random reads of a set by all SMs, through all caches. A read has
+ * `transaction_bytes`: 128 (a line) or 512 (four adjacent lines). */
 struct working_set {
     uint32_t transaction_bytes;
     uint64_t set_bytes;
@@ -43,7 +43,7 @@ struct working_set {
 enum cache_kind { CACHE_L1 = 0, CACHE_READ_ONLY, CACHE_CONSTANT, CACHE_L2, CACHE_KIND_COUNT };
 const char *cache_kind_name(enum cache_kind k); /* "l1", "read-only", "constant", "l2" */
 
-/* The L1 at one division of the array of an SM between L1 and shared memory. */
+/* The L1 at one division of the memory of an SM between L1 and shared memory. */
 struct cache_carveout {
     uint64_t shared_bytes;
     struct maybe_u64 size_bytes;
@@ -62,7 +62,8 @@ struct cache_facts {
     struct maybe_u32 sets;
     struct maybe_u32 ways;
     enum replacement replacement;
-    char trace[FINGERPRINT_TRACE_BYTES]; /* "" if there is none */
+    char trace[FINGERPRINT_TRACE_BYTES]; /* "HHM..", the result of each load; "" if there is no
+                                            trace */
     struct maybe_f64 latency_cycles;
     struct maybe_f64 miss_latency_cycles;
     enum finding same_as_l1;
@@ -74,17 +75,17 @@ struct cache_facts {
     } evidence;
 };
 
-/* The measured division of L1 with the least shared memory that still has `shared_bytes` of it;
- * NULL if there is none. */
+/* Returns the measured division of the L1 with the least shared memory that is at least
+ * `shared_bytes`, or NULL if there is no such division. */
 const struct cache_carveout *cache_carveout_beside(const struct cache_facts *l1,
                                                    uint64_t shared_bytes);
-/* The part of a working set that a cache keeps: the size that surely fits, or else the size of all
- * of its sets. */
+/* Returns the bytes of a working set that a cache keeps: `fits`, or `size` if `fits` is unknown. */
 struct maybe_u64 cache_kept_bytes(struct maybe_u64 fits, struct maybe_u64 size);
 
-/* The latency of one load of one thread, by the places of its data and its translation: P1 to P6 of
- * Mei and Chu 2016, section 5.2, and the modes of memory. Latencies are medians in cycles of the
- * SM, without the time to read the clock. P4 and P5 describe the near mode if there are two. */
+/* The latency of one load of one thread: P1 to P6 of Mei and Chu 2016, section 5.2, and the modes
+ * of memory. P1 to P6 differ in the places of the data and of its translation. Latencies are
+ * medians without the time to read the clock. P4 and P5 describe the near mode if memory has two
+ * modes. */
 struct fingerprint_latency {
     struct maybe_f64 p1_cycles;
     struct maybe_f64 p2_cycles;

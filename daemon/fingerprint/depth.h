@@ -10,7 +10,8 @@
 enum depth { DEPTH_QUICK = 0, DEPTH_FULL, DEPTH_MEMORY, DEPTH_MATRIX, DEPTH_COUNT };
 const char *depth_name(enum depth d); /* "quick", "full", "memory", "matrix" */
 bool depth_from_name(const char *name, enum depth *out);
-/* The longest region of a kind of memory beside plain device memory, at depths below memory. */
+/* The longest region that is read of a kind of memory other than device memory, at depths full and
+ * matrix. */
 #define DEPTH_FULL_REGION_BYTES ((uint64_t)8 << 30)
 
 #endif

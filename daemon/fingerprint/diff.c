@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The noise is relative to the larger of the two numbers. */
+/* Two numbers that differ by less are equal but for noise. The shares are relative to the larger
+ * number. */
 #define PENALTY_CYCLES   5.0
 #define PENALTY_SHARE    0.1
 #define THROUGHPUT_SHARE 0.05
@@ -33,7 +34,7 @@ static void differ(struct fingerprint_diff *out, enum fingerprint_class c, const
     va_end(args);
 }
 
-/* Compares a text that one side may lack. */
+/* Compares a text that may be empty on one side, which is no difference. */
 static void compare_text(struct fingerprint_diff *out, enum fingerprint_class c, const char *what,
                          const char *a, const char *b)
 {
@@ -58,7 +59,7 @@ static void compare_identity(const struct gpu_identity *a, const struct gpu_iden
     compare_count(out, other, "compute capability",
                   (uint64_t)a->compute_major * 10 + a->compute_minor,
                   (uint64_t)b->compute_major * 10 + b->compute_minor);
-    /* MIG leaves a part of the SMs and of the memory, and ECC uses some memory. */
+    /* A MIG instance has only a part of the SMs and of the memory, and ECC uses some memory. */
     compare_count(out, a->mig == b->mig ? other : FINGERPRINT_CHANGED, "SMs", a->sm_count,
                   b->sm_count);
     compare_text(out, FINGERPRINT_CHANGED, "MIG", a->mig ? "on" : "off", b->mig ? "on" : "off");
@@ -160,7 +161,7 @@ static void compare_members(const char *where, const struct object *o, const voi
                             struct fingerprint_diff *out);
 
 /* Compares the elements of two lists that have the same keys. Levels of a TLB are not compared if
- * one side has more levels, because a level may then have another number. */
+ * their count differs, because a level may then have another number. */
 static void compare_lists(const char *where, const struct member *m, const void *base_a,
                           const void *base_b, struct fingerprint_diff *out)
 {

@@ -1,11 +1,12 @@
-/* diff.h: compares two fingerprints. They are the same, changed in ways that can be described, or
- * from other hardware. The functions are pure. The class does not depend on their order.
+/* diff.h: compares two fingerprints. They are equal, changed in ways that can be described, or from
+ * other hardware. The functions are pure. The result does not depend on the order of the
+ * fingerprints.
  *
  * Other hardware has another UUID, serial number or origin. Other SM groups under the same UUID are
  * other hardware too, because the die determines which SMs share a TLB. A number that only one side
- * has is no difference, because a quick measurement finds less. Noise between two measurements of
- * one quiet chip is no difference either: times, notes, the last cycles of a penalty, the last
- * percents of a throughput.
+ * has is no difference, because a quick measurement finds fewer numbers. Noise between two
+ * measurements of one quiet chip is no difference: times, notes, a few cycles of a penalty, a few
+ * percent of a throughput.
  */
 #ifndef REACH_FINGERPRINT_DIFF_H
 #define REACH_FINGERPRINT_DIFF_H
@@ -24,12 +25,12 @@ struct fingerprint_diff {
     char sentences[FINGERPRINT_MAX_DIFFERENCES][FINGERPRINT_DIFFERENCE_BYTES];
 };
 
-/* Both must have passed fingerprint_check. */
+/* Compares two fingerprints, which must have passed fingerprint_check. */
 void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *b,
                          struct fingerprint_diff *out);
 
-/* Returns whether the two agree on the SMs that share, for SMs whose group is known in both. If
- * not, SMs `*first` and `*second` share in one of them only. */
+/* Returns whether two partitions agree on the SMs whose group is known in both. If they disagree,
+ * SMs `*first` and `*second` are in one group in only one partition. */
 bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition *b,
                          uint32_t *first, uint32_t *second);
 

@@ -1,5 +1,5 @@
 /* evidence_json.c: see evidence_json.h. In a column, `margin` alone determines which elements have
- * evidence; the other two fields are checked against it. */
+ * evidence. `method` and `repeats` must have nulls for the same elements. */
 #include "fingerprint/evidence_json.h"
 
 enum evidence_field { METHOD = 0, REPEATS, MARGIN, FIELD_COUNT };
@@ -12,7 +12,7 @@ struct column {
     uint32_t count;
 };
 
-/* The evidence of number `m` of `count` objects, which lie side by side. */
+/* Returns the evidence of number `m` of `count` adjacent objects. */
 static struct column column_of(const struct object *o, const void *first, uint32_t count,
                                const struct member *m)
 {
@@ -27,7 +27,7 @@ static struct evidence *element(const struct column *c, uint32_t i)
 
 /* ---- writing ---- */
 
-/* The first element that has evidence; NULL if there is none. */
+/* Returns the first evidence of the column, or NULL if no element has evidence. */
 static const struct evidence *first_of(const struct column *c)
 {
     for (uint32_t i = 0; i < c->count; i++)
@@ -68,7 +68,7 @@ static void write_value(struct json_writer *t, const char *name, const struct ev
         json_writer_real(t, name, e->margin);
 }
 
-/* Writes one field. `e` is the first element that has evidence. */
+/* Writes one field of a column. `e` is the first evidence of the column. */
 static void write_field(struct json_writer *t, const struct column *c, const struct evidence *e,
                         enum evidence_field field)
 {
@@ -108,7 +108,8 @@ void evidence_write(struct json_writer *t, const char *name, const struct object
 
 /* ---- reading ---- */
 
-/* Returns one value, or an array with the length of the list. */
+/* Returns the value of a field: one value for all elements, or an array with the length of the
+ * list. */
 static const json_t *need_field(struct json_reader *in, enum evidence_field field, uint32_t count)
 {
     const json_t *const value = json_object_get(in->object, field_names[field]);
@@ -121,7 +122,7 @@ static const json_t *need_field(struct json_reader *in, enum evidence_field fiel
     return value;
 }
 
-/* The value of the field for element i. */
+/* Returns the value of a field for element i. */
 static const json_t *entry(const json_t *field, uint32_t i)
 {
     return json_is_array(field) ? json_array_get(field, i) : field;
@@ -151,7 +152,8 @@ static void repeats_from_json(struct json_reader *in, const json_t *json, uint32
         out->repeats = (uint32_t)v;
 }
 
-/* Returns whether the element has evidence. Nulls are at the same indexes in all arrays. */
+/* Reads the evidence of element i. Returns false if the element has no evidence; the arrays then
+ * must have null at index i. */
 static bool element_from_json(struct json_reader *in, const json_t *const *fields, uint32_t i,
                               struct evidence *out)
 {

@@ -1,5 +1,5 @@
-/* evidence_repeats.c: the margin of repeats of one number. It is separate from evidence.c, because
- * libreach links evidence.c and needs no statistics. */
+/* evidence_repeats.c: computes the margin of repeats of one number. The file is separate from
+ * evidence.c, because libreach links evidence.c and needs no statistics. */
 #include "fingerprint/evidence.h"
 
 #include "base/stats.h"

@@ -43,8 +43,8 @@ static void init_member(enum member_type type, void *at)
         p->group_of_sm[sm] = FINGERPRINT_NO_GROUP;
 }
 
-/* The initial value of every fingerprint. Visiting all members takes ten times as long as copying
- * them. */
+/* The initial value of every fingerprint. A copy takes a tenth of the time that a visit of all
+ * members takes. */
 static struct fingerprint unmeasured;
 
 static void init_unmeasured(void)
@@ -141,7 +141,7 @@ static uint64_t hash_partition(uint64_t h, const struct sm_partition *p)
     return h;
 }
 
-/* Hashes the members that every depth finds. Onset and saturation are points of the sweep, which
+/* Hashes the members that every depth finds. Onset and saturation are points of a sweep, and sweeps
  * differ between depths. Sets, ways and replacement are found at some depths only. */
 static uint64_t hash_level(uint64_t h, const struct tlb_level *l)
 {
@@ -154,7 +154,8 @@ static uint64_t hash_level(uint64_t h, const struct tlb_level *l)
     return hash_partition(h, &l->sharing);
 }
 
-/* Hashes the chip. The PCI slot and the versions of the driver are not properties of it. */
+/* Hashes the properties of the chip, which do not include the PCI slot and the versions of the
+ * driver. */
 static uint64_t hash_chip(uint64_t h, const struct gpu_identity *id)
 {
     h = hash_string(h, id->uuid);

@@ -1,10 +1,8 @@
-/* fingerprint.h: the results of analysis for one GPU. A fingerprint is a flat value without
- * pointers: copy it by assignment, compare and hash it by its content. It does not depend on the
- * method of measurement.
+/* fingerprint.h: the results of analysis for one GPU. A fingerprint is a value without pointers
+ * that is copied by assignment. It does not depend on the method of measurement.
  *
  * Units are part of every name: _bytes, _cycles (of the SM clock), _gbps (10^9 bytes per second).
- * Every number is known, unknown or not observable (base/maybe.h). members.c has a row for each
- * member, which describes it.
+ * Every number is known, unknown or not observable (base/maybe.h). members.c describes each member.
  */
 #ifndef REACH_FINGERPRINT_FINGERPRINT_H
 #define REACH_FINGERPRINT_FINGERPRINT_H
@@ -24,7 +22,7 @@ enum {
     FINGERPRINT_ID_BYTES = 20 /* "fp", 16 hex digits and NUL */
 };
 
-/* The memory beyond the last level that was observed. */
+/* Findings about memory beyond the last level that was observed. */
 struct fingerprint_beyond {
     uint64_t probed_bytes;
     struct maybe_u64 reach_bytes;
@@ -76,66 +74,69 @@ struct fingerprint {
     struct fingerprint_l2 l2;
     uint32_t working_set_count; /* 0 if not measured */
     struct working_set working_sets[FINGERPRINT_MAX_WORKING_SETS];
-    /* 0 if not measured; otherwise every kind is there, in the order of enum cache_kind. Elements
-     * beyond cache_count are "not measured" throughout, so that caches[CACHE_L1] can always be
-     * read. */
+    /* The number of caches: 0 if they were not measured, otherwise CACHE_KIND_COUNT. The order is
+     * the order of enum cache_kind. Without a measurement all numbers of an element are "not
+     * measured", so that caches[CACHE_L1] can always be read. */
     uint32_t cache_count;
     struct cache_facts caches[CACHE_KIND_COUNT];
     struct fingerprint_latency latency;
     struct fingerprint_shared shared;
     struct fingerprint_clusters clusters;
     struct fingerprint_parallelism parallelism;
-    /* 0 if not measured; otherwise the kinds in the order of enum memory_kind, without device
-     * memory, and then the peers. */
+    /* The number of kinds of memory, or 0 if they were not measured. The order is the order of enum
+     * memory_kind, without device memory, followed by the peers. */
     uint32_t memory_count;
     struct memory_facts memory[FINGERPRINT_MAX_MEMORY];
     struct fingerprint_conditions conditions;
-    /* Parts that an earlier measurement found and this one did not (merge.h). */
+    /* The measurements of parts that are kept, because this measurement did not find them
+     * (merge.h). */
     struct fingerprint_source kept[PART_COUNT];
-    /* The id of the newest measurement, if its document is not this one: because parts are kept, or
-     * because another release stored it. Otherwise it is "". If it is set, measurement_depth is its
-     * depth, and `depth` is the deepest of all measurements that parts come from. */
+    /* The id of the newest measurement, if its own document differs from this document: because
+     * parts are kept, or because another release stored it. Otherwise the id is "". If the id is
+     * set, measurement_depth is the depth of this measurement, and `depth` is the deepest of all
+     * measurements that parts come from. */
     char measurement_id[FINGERPRINT_ID_BYTES];
     enum depth measurement_depth;
-    /* An earlier measurement that this one contradicts, with the reason. None of its parts is
-     * kept. */
+    /* An earlier measurement that this measurement contradicts, with the reason. No part of the
+     * earlier one is kept. */
     struct fingerprint_source dropped;
     char dropped_reason[160];
 };
 
-/* Makes every number unknown, "not measured". Call it before filling in a fingerprint. */
+/* Sets every number to unknown, "not measured". Must be called before a fingerprint is filled
+ * in. */
 void fingerprint_init(struct fingerprint *out);
 
-/* Rounds each real number to six digits. A throughput is a quotient of two counts, and its double
- * has seventeen digits. Repeats agree to three or four of them, so further digits are noise, and
- * six make a fingerprint shorter. Derive all conclusions from the full numbers first. */
+/* Rounds each real number to six digits, which makes a fingerprint shorter. Repeats agree in three
+ * or four digits, so the other digits of a double are noise. All conclusions must be derived
+ * before, from the full numbers. */
 void fingerprint_round(struct fingerprint *fp);
 
-/* Adds a sentence to the notes of the conditions. It is dropped if there is no room. */
+/* Adds a sentence to the notes of the conditions. The sentence is dropped if there is no room. */
 void fingerprint_add_note(struct fingerprint *fp, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Records that the document of `fp` was stored under this id: the id becomes the measurement's,
- * unless one is set already. */
+/* Records that the document of `fp` was stored under this id. Sets measurement_id to the id, unless
+ * measurement_id is set already. */
 void fingerprint_set_measurement(struct fingerprint *fp, const char *id);
 
-/* The depth of the newest measurement. `depth` is the deepest of that and of the kept parts. */
+/* Returns the depth of the newest measurement. `depth` may be deeper, because of kept parts. */
 enum depth fingerprint_newest_depth(const struct fingerprint *fp);
 
-/* Sets `depth` to the deepest of the newest measurement and of the measurements with kept parts. */
+/* Sets `depth` to the deepest of the newest measurement and of the measurements of kept parts. */
 void fingerprint_set_depth(struct fingerprint *fp, enum depth newest);
 
-/* The time when a part was measured: taken_at of this measurement, or of the one that the part is
- * kept from. */
+/* Returns the time when a part was measured: taken_at of this measurement, or of the measurement
+ * that the part is kept from. */
 int64_t fingerprint_part_taken_at(const struct fingerprint *fp, enum fingerprint_part part);
 
-/* The shared memory that an SM had to provide while its working sets were read. A block of that
- * probe takes half of an SM's shared memory and 1 KiB, so that no second block fits. */
+/* Returns the shared memory that an SM had to provide while its working sets were read. A block of
+ * this probe uses half of an SM's shared memory and 1 KiB, so that no second block fits. */
 struct maybe_u64 working_set_shared_bytes(const struct fingerprint *fp);
 
-/* Hash of the members that describe the chip only: identity, structure of the levels, groups. Two
- * measurements of one quiet chip have the same hash. Numbers with noise (penalties, throughput,
- * times, confidence) are left out. */
+/* Returns a hash of the members that describe only the chip: identity, structure of the levels,
+ * groups. Two measurements of one quiet chip have the same hash, because numbers with noise
+ * (penalties, throughput, times, confidence) are left out. */
 uint64_t fingerprint_structure_hash(const struct fingerprint *fp);
 
 #endif

@@ -1,8 +1,8 @@
-/* fingerprint_check.c: the invariants of every fingerprint, from any source. It checks first each
- * member by itself, by the tables of members.h, and then members together.
+/* fingerprint_check.c: checks the invariants of a fingerprint from any source. First each member is
+ * checked alone, by the tables of members.h, and then members are checked together.
  *
- * It runs in every build, after analysis, after load and in tests. So no other code needs checks:
- * the planner may index groups and windows directly.
+ * The check runs in every build, after analysis, after load and in tests. So no other code needs
+ * these checks. For example, the planner indexes groups and windows directly.
  */
 #include "fingerprint/fingerprint_check.h"
 
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first failure, and the place that is checked. */
+/* The first failure, and the path of the object that is checked. */
 struct check {
     enum status status;
     struct err *err;
@@ -45,7 +45,7 @@ __attribute__((format(printf, 2, 3))) static void set_path(struct check *c, cons
 
 /* ---- each member ---- */
 
-/* The rules of base/maybe.h. `zero` is true if the number is 0. */
+/* Checks the rules of base/maybe.h. `zero` is true if the number is 0. */
 static void check_state(struct check *c, const char *field, struct member_state s, bool zero)
 {
     require(c, (unsigned)s.known <= MAYBE_NOT_OBSERVABLE, field, "is neither known nor unknown");
@@ -111,8 +111,8 @@ static void check_range(struct check *c, const struct object *o, const struct me
         check_relation(c, o, m, base);
 }
 
-/* Groups are numbered by their lowest SM: in the order of ids, a new group always has the next
- * number. Without groups the slots have no meaning. */
+/* Checks that groups are numbered by their lowest SM: in the order of ids, a new group always has
+ * the next number. If there are no groups, group_of_sm has no meaning. */
 static void check_partition(struct check *c, const struct sm_partition *p)
 {
     uint32_t seen = 0;
@@ -139,7 +139,7 @@ static void check_partition(struct check *c, const struct sm_partition *p)
 
 static void check_object(struct check *c, const struct object *o, const void *base);
 
-/* The last key, which distinguishes most elements of a list. */
+/* Returns the name of the last key, which distinguishes most elements of a list. */
 static const char *last_key(const struct object *o)
 {
     const char *name = "";
@@ -236,12 +236,12 @@ static void check_member(struct check *c, const struct member *m, const void *ba
         for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
             check_f64(c, "sm_miss_penalty_cycles", (const struct maybe_f64 *)v + sm);
         break;
-    default: /* part of other members, or checked with them */
+    default: /* members that are checked with other members */
         break;
     }
 }
 
-/* Only a known number has evidence. */
+/* Checks that only known numbers have evidence. */
 static void check_evidence(struct check *c, const struct object *o, const void *base)
 {
     for (const struct member *m = NULL; (m = object_next_evidence(o, m));) {
@@ -282,7 +282,7 @@ static void check_identity(struct check *c, const struct gpu_identity *id)
     require(c, (unsigned)id->origin <= ORIGIN_IMPORTED, "origin", "does not exist");
 }
 
-/* The runs cover all sets, by falling numbers of ways, and each has at least one set. */
+/* Checks that the runs have falling numbers of ways, and cover all sets. */
 static void check_sets(struct check *c, const struct tlb_level *l)
 {
     uint64_t sets = 0;
@@ -313,7 +313,8 @@ static void check_levels(struct check *c, const struct fingerprint *fp)
     }
 }
 
-/* Sets of SMs are in rising order, and of two sets the one with later ids is first. */
+/* Checks that the ids of a candidate are in rising order, and that candidates with later ids come
+ * first. */
 static void check_candidates(struct check *c, const struct disabled_sms *d, uint32_t full)
 {
     require(c, d->listed <= FINGERPRINT_MAX_CANDIDATES, "candidates", "has too many elements");
@@ -385,8 +386,8 @@ static void check_topology(struct check *c, const struct topology *t)
     check_pairs(c, &t->pairs, t->partition.group_count);
 }
 
-/* The curve's kind of access is not a rate, and by_group_gbps belongs to the largest region
- * alone. */
+/* Checks that no rate repeats the accesses of the curve, and that only the largest region has
+ * by_group_gbps. */
 static void check_rates(struct check *c, const struct throughput *t)
 {
     for (uint32_t i = 0; i < t->rate_count; i++) {
@@ -405,7 +406,7 @@ static void check_rates(struct check *c, const struct throughput *t)
     }
 }
 
-/* Either all members are known or none. */
+/* Checks that either all members are known or no member is known. */
 static void check_l2(struct check *c, const struct fingerprint_l2 *l2)
 {
     const bool known = IS_KNOWN(l2->sides);
@@ -456,7 +457,7 @@ static void check_clusters(struct check *c, const struct fingerprint_clusters *k
     }
 }
 
-/* The next fewer number is below the sufficient one. */
+/* Checks that the number that is too small is below the sufficient number. */
 static void check_enough(struct check *c, struct maybe_u32 enough, struct maybe_u32 fewer,
                          const char *field)
 {
@@ -465,8 +466,8 @@ static void check_enough(struct check *c, struct maybe_u32 enough, struct maybe_
             "is not above what is too few");
 }
 
-/* Each kind appears once and in order, followed by the peers. Memory that could not be allocated
- * has no known number. */
+/* Checks that each kind appears once and in order, followed by the peers. Memory that could not be
+ * allocated has no known numbers. */
 static void check_memory(struct check *c, const struct fingerprint *fp)
 {
     for (uint32_t i = 0; i < fp->memory_count; i++) {
@@ -492,7 +493,8 @@ static void check_source(struct check *c, const char *field, const struct finger
     c->where[0] = '\0';
 }
 
-/* A kept part must come from another measurement than the one that keeps it. */
+/* Checks the measurements of kept parts. If a part is kept, the newest measurement must have an id
+ * of its own. */
 static void check_kept(struct check *c, const struct fingerprint *fp)
 {
     bool any = false;
@@ -518,7 +520,7 @@ enum status fingerprint_check(const struct fingerprint *fp, struct err *err)
     c.where[0] = '\0';
     check_object(&c, &fingerprint_object, fp);
     if (c.status != STATUS_OK)
-        return c.status; /* indexes and counts below may be out of range */
+        return c.status; /* the checks below rely on valid counts and indexes */
     check_levels(&c, fp);
     check_topology(&c, &fp->topology);
     check_rates(&c, &fp->throughput);

@@ -1,9 +1,9 @@
 /* fingerprint_json.c: writes a fingerprint as schema/json/fingerprint.schema.json defines it, by
  * the tables of members.h. The origin is at the top, because every client has to see it.
  *
- * The id is the hash of the canonical JSON: sorted keys, no blanks, floats with 17 digits (which
- * give every double back exactly). So the id of a value does not depend on padding, on bytes after
- * the end of a text or on unused slots. It is the same after a round trip through the store.
+ * The id is the hash of the canonical JSON: sorted keys, no blanks, floats with 17 digits, which
+ * represent every double exactly. So the id does not depend on padding, on bytes after the end of a
+ * text or on unused slots. The store does not change it.
  */
 #include "fingerprint/fingerprint_json.h"
 
@@ -20,12 +20,13 @@
 
 enum { TEXT_ROOM = 32 << 10 }; /* enough for most documents */
 
-/* The fingerprint, the struct of one of its objects, and its index if the object is in a list. */
+/* The fingerprint, the struct of one of its objects, and the index of that object if it is in a
+ * list. */
 struct place {
     const struct fingerprint *fp;
     const void *base;
     uint32_t index;
-    bool planner_only; /* only rows for the planner, without evidence; lists in columns */
+    bool planner_only; /* write only rows for the planner, without evidence, and lists in columns */
 };
 
 static void write_object(struct json_writer *t, const char *name, const struct object *o,
@@ -35,7 +36,7 @@ static void write_member(struct json_writer *t, const char *name, const struct m
 
 /* ---- arrays ---- */
 
-/* SM ids of one group, ascending. */
+/* Writes the SM ids of one group in ascending order. */
 static void write_group_sms(struct json_writer *t, const char *name, const struct sm_partition *p,
                             uint32_t group)
 {
@@ -62,8 +63,8 @@ static bool has_penalty(const struct topology *t, uint32_t sm, uint32_t g)
     return t->partition.group_of_sm[sm] == g && IS_KNOWN(t->sm_miss_penalty_cycles[sm]);
 }
 
-/* Writes the penalties in the order of "sms", with null for unknown ones; writes nothing if none is
- * known. */
+/* Writes the penalties in the order of "sms", with null for unknown penalties. Writes nothing if
+ * all are unknown. */
 static void write_group_penalties(struct json_writer *out, const char *name,
                                   const struct topology *t, uint32_t g)
 {
@@ -100,8 +101,8 @@ static void write_candidates(struct json_writer *t, const char *name, const stru
     json_writer_close(t, ']');
 }
 
-/* The SMs that each group lacks follow from its size. They are written for readers and not read
- * back. */
+/* Writes the number of SMs that each group lacks. The numbers follow from the sizes of groups, so
+ * they are not read back. */
 static void write_lost(struct json_writer *out, const char *name, const struct topology *t)
 {
     json_writer_open(out, name, '[');
@@ -132,7 +133,7 @@ static struct place inside(const struct place *at, const struct member *m)
         .fp = at->fp, .base = member_at(m, at->base), .planner_only = at->planner_only};
 }
 
-/* Element `i` of a list. `first` is the place of the first element. */
+/* Returns the place of element `i` of a list. `first` is the place of the first element. */
 static struct place element(const struct object *o, const struct place *first, uint32_t i)
 {
     struct place at = *first;
@@ -173,8 +174,8 @@ static void write_reason(struct json_writer *t, const char *name, const struct m
     json_writer_text(t, name, reason_text(s.known, s.reason, text));
 }
 
-/* Writes a column: the output of `write` for each element that `has` a value and null for the
- * others, up to the last value. */
+/* Writes a column up to its last value: the output of `write` for each element that `has` a value,
+ * and null for the other elements. */
 static void write_column(struct json_writer *t, const char *name, const struct member *m,
                          bool (*has)(const struct member *m, const struct place *at),
                          void (*write)(struct json_writer *t, const char *name,
@@ -198,8 +199,8 @@ static void write_column(struct json_writer *t, const char *name, const struct m
     json_writer_close(t, ']');
 }
 
-/* Writes a shorter form of a list, which has each name once: {"x": [1, 3], "y": [2]}. Null in a
- * column is a missing value, and so is every value after the end of the column. */
+/* Writes a shorter form of a list, in which each name occurs once: {"x": [1, 3], "y": [2]}. A value
+ * is missing if it is null or after the end of its column. */
 static void write_columns(struct json_writer *t, const char *name, const struct object *o,
                           const struct place *first, uint32_t count)
 {
@@ -218,7 +219,7 @@ static void write_columns(struct json_writer *t, const char *name, const struct 
 
 /* ---- members ---- */
 
-/* `in_columns` has the same meaning as in write_object. */
+/* Writes a list of objects. `in_columns` has the same meaning as in write_object. */
 static void write_objects(struct json_writer *t, const char *name, const struct object *o,
                           const struct place *first, uint32_t count, bool in_columns)
 {
@@ -238,7 +239,7 @@ static void write_list(struct json_writer *t, const char *name, const struct mem
 
     if ((m->optional || at->planner_only) && count == 0)
         return;
-    if (count > m->max_count) { /* the value may not have been checked yet */
+    if (count > m->max_count) { /* the fingerprint may not have been checked yet */
         t->failed = true;
         return;
     }
@@ -321,7 +322,7 @@ static void write_members(struct json_writer *t, const struct object *o, const s
     }
 }
 
-/* `in_columns` means that its evidence is beside its list. */
+/* Writes an object. If `in_columns` is true, its evidence is written in columns beside its list. */
 static void write_object(struct json_writer *t, const char *name, const struct object *o,
                          const struct place *at, bool in_columns)
 {
@@ -339,7 +340,7 @@ static bool same_source(const struct fingerprint_source *a, const struct fingerp
     return strcmp(a->id, b->id) == 0 && a->depth == b->depth && a->taken_at == b->taken_at;
 }
 
-/* Returns whether part `part` is the first one of its measurement. */
+/* Returns whether `part` is kept and is the first part of its measurement. */
 static bool is_first(const struct fingerprint *fp, uint32_t part)
 {
     for (uint32_t before = 0; before < part; before++)
@@ -348,7 +349,7 @@ static bool is_first(const struct fingerprint *fp, uint32_t part)
     return fp->kept[part].id[0] != '\0';
 }
 
-/* Begins the object of a measurement. */
+/* Opens the object of a measurement, and writes its members. */
 static void begin_source(struct json_writer *t, const char *name,
                          const struct fingerprint_source *source)
 {
@@ -356,7 +357,7 @@ static void begin_source(struct json_writer *t, const char *name,
     write_members(t, &source_object, &(struct place){.base = source});
 }
 
-/* Writes the measurement of part `first` with all parts from it. */
+/* Writes the measurement of part `first`, with all parts of this measurement. */
 static void write_parts(struct json_writer *t, const struct fingerprint *fp, uint32_t first)
 {
     char name[PART_NAME_BYTES];
@@ -402,7 +403,7 @@ static void write_body(struct json_writer *t, const struct fingerprint *fp, bool
     const struct place at = {.fp = fp, .base = fp, .planner_only = planner_only};
 
     if (fp->topology.partition.group_count > REACH_MAX_GROUPS) {
-        t->failed = true; /* the value may not have been checked yet */
+        t->failed = true; /* the fingerprint may not have been checked yet */
         return;
     }
     identity_json_write(t, "gpu", &fp->gpu);
@@ -444,7 +445,7 @@ void fingerprint_write_member(struct json_writer *t, const struct fingerprint *f
 
 /* ---- the id ---- */
 
-/* Ends the text of a document without its id, and sets the id from its hash. */
+/* Ends the text of a document without its id, and computes the id from the text. */
 static char *end_with_id(struct json_writer *t, char *out_id)
 {
     size_t bytes = 0;

@@ -1,6 +1,6 @@
-/* fingerprint_read.c: reads documents of fingerprint_json.c, also of newer releases, by the tables
- * of members.h. Unknown fields are skipped, and missing fields stay unknown. The fields present
- * must be valid, and the whole must pass fingerprint_check.
+/* fingerprint_read.c: reads documents that fingerprint_json.c of this or a newer release has
+ * written, by the tables of members.h. Unknown fields are skipped, and missing fields stay unknown.
+ * The fields present must be valid, and the whole must pass fingerprint_check.
  *
  * The "id" is not compared: a newer release hashes fields that are dropped here.
  */
@@ -15,7 +15,8 @@
 
 #include <stdio.h>
 
-/* The fingerprint, the struct of one of its objects, and its index if the object is in a list. */
+/* The fingerprint, the struct of one of its objects, and the index of that object if it is in a
+ * list. */
 struct place {
     struct fingerprint *fp;
     void *base;
@@ -65,7 +66,7 @@ static void partition_from_json(struct json_reader *in, const char *name, struct
     out->group_count = (uint32_t)json_array_size(groups);
 }
 
-/* The numbers are in the order of the SMs, which were read before. */
+/* Reads the penalties, which are in the order of "sms". The SMs of the group were read before. */
 static void group_penalties_from_json(struct json_reader *in, const char *name,
                                       struct topology *out)
 {
@@ -146,7 +147,8 @@ static void notes_from_json(struct json_reader *in, const struct member *m, cons
 
 /* ---- members ---- */
 
-/* Sets the value of this column in each row, and adds the rows that are missing. */
+/* Adds the values of a column to the rows, and adds missing rows. Returns false if the column is
+ * not an array or memory runs out. */
 static bool put_column(json_t *rows, const char *name, const json_t *column)
 {
     bool fine = json_is_array(column);
@@ -163,8 +165,8 @@ static bool put_column(json_t *rows, const char *name, const json_t *column)
     return fine;
 }
 
-/* Creates the list of objects from columns, a new reference. Returns NULL if a column is not an
- * array or memory runs out. */
+/* Returns a new list of objects that is made from columns, or NULL if a column is not an array or
+ * memory runs out. */
 static json_t *rows_of_columns(const json_t *columns)
 {
     json_t *const rows = json_array();
@@ -182,7 +184,8 @@ static json_t *rows_of_columns(const json_t *columns)
     return NULL;
 }
 
-/* A list, which may be written in columns (write_columns in fingerprint_json.c); a new reference.
+/* Returns a new reference to a list, which may be written in columns (write_columns in
+ * fingerprint_json.c).
  */
 static json_t *rows_from_json(struct json_reader *in, const struct member *m)
 {
@@ -314,7 +317,8 @@ static void read_object(struct json_reader *in, const struct object *o, const st
 
 /* ---- what is kept ---- */
 
-/* Returns PART_COUNT if no part has this name, as for parts of a newer release. */
+/* Returns the part called `name`, or PART_COUNT if there is no such part, for example of a newer
+ * release. */
 static uint32_t find_part(const char *name)
 {
     char known[PART_NAME_BYTES];
@@ -375,8 +379,8 @@ static void read_kept(struct json_reader *in, struct fingerprint *out)
 
 /* ---- the whole ---- */
 
-/* The origin is in the document twice, for its readers. A document with two different origins could
- * pass off a simulated number as a measured one. */
+/* The document contains the origin twice. If the two differ, the document is rejected, because a
+ * simulated number could otherwise be taken for a measured number. */
 static void identity_from_json(struct json_reader *outer, struct gpu_identity *out)
 {
     const json_t *const json = json_reader_object(outer, "gpu");

@@ -27,8 +27,8 @@ static const struct {
              {"khz", "kHz"}};
 enum { UNIT_COUNT = sizeof(units) / sizeof *units };
 
-/* The index of the unit at the end of the name, or UNIT_COUNT if there is none. `*out` gets its
- * place. */
+/* Returns the index of the unit at the end of the name, or UNIT_COUNT if the name has no unit.
+ * `*out` gets the place of the unit in the name. */
 static size_t find_unit(const struct member *m, const char **out)
 {
     const size_t length = m->name ? strlen(m->name) : 0;
@@ -74,7 +74,7 @@ char *member_label(const struct member *m, char *out)
 
 enum { KEY_BYTES = 64 };
 
-/* Prints a key. `exact` prints a length in a form that can be read back. */
+/* Prints a key. If `exact` is true, a length is printed in a form that can be read back. */
 static char *print_key(const struct member *m, const void *base, uint32_t index, bool exact,
                        char *out)
 {

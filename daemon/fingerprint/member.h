@@ -1,11 +1,11 @@
-/* member.h: how the tables of members.c describe the members of a fingerprint. A row is the only
- * description of a number: its name and type, its range, its meaning, and its use in the rest of
- * the project. Reading, writing, checking, merging, comparing and printing walk these tables. The
- * JSON schema, the components of api/openapi.yaml and docs/fingerprint.md are generated from them
- * (make generated).
+/* member.h: defines the tables of members.c, which describe the members of a fingerprint. A row is
+ * the only description of a number: name, type, range, meaning, and use in the rest of the project.
+ * Reading, writing, checking, merging, comparing and printing walk these tables. The JSON schema,
+ * the components of api/openapi.yaml and docs/fingerprint.md are generated from them (make
+ * generated).
  *
- * The end of the name is the unit: see member_unit. Rows are in the order of the document. Constant
- * data; any thread.
+ * The end of the name is the unit (member_unit). Rows are in the order of the document. The tables
+ * are constant, and the functions may be called on any thread.
  */
 #ifndef REACH_FINGERPRINT_MEMBER_H
 #define REACH_FINGERPRINT_MEMBER_H
@@ -20,27 +20,28 @@ enum member_type {
     MEMBER_U32 = JSON_FIELD_U32,
     MEMBER_U64 = JSON_FIELD_U64,
     MEMBER_F64 = JSON_FIELD_F64,
-    MEMBER_U32_MAYBE = JSON_FIELD_U32_MAYBE, /* these three: omitted if optional, not measured */
+    MEMBER_U32_MAYBE = JSON_FIELD_U32_MAYBE, /* omitted if optional and not measured */
     MEMBER_U64_MAYBE = JSON_FIELD_U64_MAYBE,
     MEMBER_F64_MAYBE = JSON_FIELD_F64_MAYBE,
-    MEMBER_TEXT = JSON_FIELD_TEXT, /* null if optional and empty */
+    MEMBER_TEXT = JSON_FIELD_TEXT, /* a text; null if it is optional and empty */
     MEMBER_TIME = JSON_FIELD_TIME,
     MEMBER_NAME = JSON_FIELD_NAME,
-    MEMBER_OBJECT = JSON_FIELD_TYPE_COUNT, /* a struct; if optional, its numbers may be absent, and
-                                              it is omitted if none was measured */
-    MEMBER_LIST,                           /* an array of structs; omitted if optional and empty */
-    MEMBER_NOTES,                          /* an array of texts */
+    MEMBER_OBJECT = JSON_FIELD_TYPE_COUNT, /* a struct; omitted if it is optional and no number of
+                                              it was measured */
+    MEMBER_LIST,  /* an array of structs; omitted if it is optional and empty */
+    MEMBER_NOTES, /* an array of texts */
     /* Arrays of SM ids and of group numbers. */
     MEMBER_PARTITION,  /* struct sm_partition: the SMs of each group; omitted without groups */
-    MEMBER_TWO_GROUPS, /* uint16_t[2], the lower one first; if optional, written only if the number
-                          of the row before is known */
-    MEMBER_CANDIDATES, /* candidates of struct disabled_sms */
-    MEMBER_LOST,       /* the SMs that each group lacks: derived, only written */
+    MEMBER_TWO_GROUPS, /* uint16_t[2], two groups, the lower one first; if optional, written only if
+                          the number of the previous row is known */
+    MEMBER_CANDIDATES, /* member `candidates` of struct disabled_sms */
+    MEMBER_LOST, /* the SMs that each group lacks; computed for the document and not read back */
     MEMBER_SM_PENALTIES, /* struct maybe_f64[REACH_MAX_SMS] */
     /* Members of an element of topology.groups, which describes one group of the partition. */
-    MEMBER_INDEX,           /* its index */
-    MEMBER_GROUP_SMS,       /* uint32_t in memory: number of its SMs */
-    MEMBER_GROUP_PENALTIES, /* penalties of its SMs, in their order; omitted if none is known */
+    MEMBER_INDEX,     /* index of the group */
+    MEMBER_GROUP_SMS, /* SM ids of the group; in the struct a uint32_t, the number of its SMs */
+    MEMBER_GROUP_PENALTIES, /* penalties of the SMs of the group, in the order of the SMs; omitted
+                               if all are unknown */
 };
 
 /* How the comparison of chips (daemon/compare) uses a number. */
@@ -48,7 +49,7 @@ enum member_class {
     CLASS_NONE = 0, /* not compared */
     CLASS_DESIGN,   /* fixed by the design of a model: a fleet has few different values */
     CLASS_MEASURED, /* differs from one measurement to the next */
-    CLASS_SPLIT     /* number of classes, like CLASS_MEASURED; 1 means that no gap was clear */
+    CLASS_SPLIT /* a measured number of classes; 1 means that no gap between classes was clear */
 };
 
 /* The relation between a number and another one of its object, if both are known. */
@@ -56,22 +57,22 @@ enum member_relation { RELATION_NONE = 0, RELATION_AT_LEAST, RELATION_AT_MOST, R
 
 struct object;
 struct member {
-    const char *name; /* NULL if the rows of groups write and read it */
+    const char *name; /* name in the document; NULL if it has no member of its own */
     const char *doc;  /* description of the member in one sentence */
     enum member_type type;
     bool optional;
-    size_t offset;                  /* offset in the struct of the object */
-    size_t size;                    /* size of the member; for MEMBER_LIST, of the whole array */
-    const struct json_names *names; /* MEMBER_NAME */
-    const struct object *object; /* MEMBER_OBJECT: its type; MEMBER_LIST: the type of an element */
-    size_t count_offset;         /* MEMBER_LIST, MEMBER_NOTES: offset of the uint32_t count */
-    uint32_t min_count, max_count; /* limits of the count; a list may also be empty */
-    const char *columns;           /* MEMBER_LIST: the field with the evidence of the elements */
+    size_t offset; /* offset in the struct of the object */
+    size_t size;   /* size of the member; for MEMBER_LIST, size of the whole array */
+    const struct json_names *names; /* MEMBER_NAME: names of the values */
+    const struct object *object;    /* MEMBER_OBJECT, MEMBER_LIST: rows of the struct */
+    size_t count_offset;            /* MEMBER_LIST, MEMBER_NOTES: offset of the uint32_t count */
+    uint32_t min_count, max_count;  /* limits of the count; a list may also be empty */
+    const char *columns;            /* MEMBER_LIST: the field with the evidence of the elements */
     /* Range: above 0 if `positive`; at least `min`; at most `max` unless that is 0. */
     bool positive;
     double min, max;
     enum member_relation relation;
-    size_t other_offset; /* offset of the other number of the relation, and its name */
+    size_t other_offset; /* offset and name of the other number of the relation */
     const char *other;
     /* Keys distinguish the elements of a list. `ordered` means that elements are in ascending order
      * of their keys. `element` introduces an element in a sentence; each "%" in it is replaced by
@@ -81,13 +82,13 @@ struct member {
     const char *element;
     bool is_long; /* a short report leaves this list out */
     /* A part of a fingerprint (parts.h) consists of the rows that are in it. A row that is an
-     * object or a list is copied whole. The rows below it that are also in the part count as its
-     * known numbers. */
-    uint8_t part;            /* enum fingerprint_part or enum level_part, plus 1; 0 means no part */
-    bool for_planner;        /* the planner reads it, so the environment of a job contains it */
-    bool uncounted;          /* copied with the part, but not counted among its known numbers */
-    size_t evidence;         /* offset of its evidence in the struct; 0 means no evidence */
-    const char *of_evidence; /* the number that gives this evidence its name */
+     * object or a list is copied whole. Its inner rows that are also in the part count as known
+     * numbers of the part. */
+    uint8_t part;     /* enum fingerprint_part or enum level_part, plus 1; 0 means no part */
+    bool for_planner; /* the planner reads the member, so the environment of a job contains it */
+    bool uncounted;  /* copied with the part, but not counted among the known numbers of the part */
+    size_t evidence; /* offset of the evidence in the struct; 0 means no evidence */
+    const char *of_evidence; /* name of the evidence: the number that it belongs to */
     enum member_class class; /* use in comparisons of chips */
     bool diffed;             /* compared by fingerprint_compare (diff.h) */
     const char *label;       /* label for people; if NULL, member_label derives it from the name */
@@ -95,22 +96,22 @@ struct member {
 };
 
 struct object {
-    const char *name; /* name of its component in api/openapi.yaml */
+    const char *name; /* name of the component in api/openapi.yaml */
     const char *doc;
     const struct member *members;
     uint32_t count;
     size_t size; /* size of its struct */
 };
 
-/* The row called `name`, or NULL if the object has none. */
+/* Returns the row called `name`, or NULL if the object has no such row. */
 const struct member *object_member(const struct object *o, const char *name);
 
-/* The unit of a number: "bytes", "cycles", "GB/s", or "" for a count or a ratio. */
+/* Returns the unit of a number: "bytes", "cycles", "GB/s", or "" for a count or a ratio. */
 const char *member_unit(const struct member *m);
 
 enum { MEMBER_LABEL_BYTES = 64 };
-/* The label, or else the name without its unit: "miss penalty". Returns `out`, of
- * MEMBER_LABEL_BYTES. */
+/* Writes the label or, without a label, the name without its unit: "miss penalty". Returns `out`,
+ * of MEMBER_LABEL_BYTES. */
 char *member_label(const struct member *m, char *out);
 
 /* Returns the next key after `m` (the first key if `m` is NULL), or NULL if there is none. Keys
@@ -149,7 +150,7 @@ static inline struct json_field member_field(const struct member *m)
                                .names = m->names};
 }
 
-/* The number of elements of a MEMBER_LIST or MEMBER_NOTES of the struct at `base`. */
+/* Returns the number of elements of a MEMBER_LIST or MEMBER_NOTES of the struct at `base`. */
 static inline uint32_t member_count(const struct member *m, const void *base)
 {
     return *(const uint32_t *)(const void *)((const char *)base + m->count_offset);
@@ -179,7 +180,8 @@ static inline bool member_is_maybe(const struct member *m)
     return m->type >= MEMBER_U32_MAYBE && m->type <= MEMBER_F64_MAYBE;
 }
 
-/* A number as a double. If the number may be absent, the value is valid only if it is known. */
+/* Returns a number as a double. If the number may be absent, the value is valid only if the number
+ * is known. */
 double member_value(const struct member *m, const void *base);
 /* Compares two numbers, each given by a row and a struct. Returns a number below 0, 0 or above
  * 0. */
@@ -193,8 +195,8 @@ bool member_is_unmeasured(const struct member *m, const void *base);
  * keep their state. */
 void object_set_reason(const struct object *o, void *base, enum reason reason);
 
-/* The next row after `m` that has evidence of its own, or NULL if there is none. If `m` is NULL,
- * the first such row. Rows that share the evidence of an earlier row are left out. */
+/* Returns the next row after `m` that has evidence, or NULL after the last one. If `m` is NULL,
+ * returns the first such row. Rows that share the evidence of an earlier row are skipped. */
 const struct member *object_next_evidence(const struct object *o, const struct member *m);
 /* Returns whether a number that has the evidence of row `m` is known. */
 bool object_evidence_is_known(const struct object *o, const struct member *m, const void *base);

@@ -1,10 +1,10 @@
-/* members.c: the tables of member.h. The type and the size of most rows follow from the member's
- * declaration, so a row cannot be of another type than the struct. */
+/* members.c: the tables of member.h. The type and the size of most rows follow from the declaration
+ * of the member, so a row cannot have another type than the struct. */
 #include "fingerprint/members.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* The expression is only inspected for its type. */
+/* The expression is never evaluated; only its type is used. */
 #define FIELD_OF(s, field) (((struct s *)0)->field)
 
 /* clang-format off */
@@ -28,8 +28,8 @@
     .name = #key, .type = MEMBER_LIST, AT(s, field), .object = &(of), .doc = (text),               \
     .count_offset = offsetof(struct s, counter), .max_count = COUNT_OF(FIELD_OF(s, field))
 
-/* Rows with a type of their own: one member of the struct, a member without a name in the document,
- * and one without a place in the struct. */
+/* Rows with a special type: a member of the struct, one without a name in the document, and one
+ * without a place in the struct. */
 #define SPECIAL(key, s, field, how, text) .name = #key, .type = (how), AT(s, field), .doc = (text)
 #define HIDDEN(s, field, how)             .type = (how), AT(s, field)
 #define DERIVED(key, how, text)           .name = #key, .type = (how), .doc = (text)

@@ -1,4 +1,4 @@
-/* members.h: the fingerprint as tables of its members (member.h). Constant data; any thread. */
+/* members.h: the tables of the members of a fingerprint (member.h). The tables are constant. */
 #ifndef REACH_FINGERPRINT_MEMBERS_H
 #define REACH_FINGERPRINT_MEMBERS_H
 

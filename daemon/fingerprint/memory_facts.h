@@ -7,14 +7,14 @@
 #include "types/memory_kind.h"
 
 enum {
-    FINGERPRINT_MAX_PEERS = 16, /* GPUs whose memory this one can access */
+    FINGERPRINT_MAX_PEERS = 16, /* largest number of GPUs whose memory this GPU can access */
     FINGERPRINT_MAX_MEMORY = MEMORY_PEER - 1 + FINGERPRINT_MAX_PEERS,
     FINGERPRINT_MAX_MEMORY_CURVE = 24
 };
 
-/* One kind of memory beside plain device memory, which tlb, topology and throughput describe. All
- * numbers describe random reads of 128 bytes, unless stated otherwise. If memory of the kind cannot
- * be allocated, `probed_bytes` is absent, with the reason, and so is everything else.
+/* One kind of memory other than plain device memory, which tlb, topology and throughput describe.
+ * All numbers describe random reads of 128 bytes, unless stated otherwise. If memory of the kind
+ * cannot be allocated, all numbers are absent, and `probed_bytes` has the reason.
  *
  * Memory is reached if it is read at 90 % of the plateau or more. If all probed memory is reached,
  * reach_bytes is not observable (beyond-memory): the reach is at least probed_bytes. */

@@ -12,12 +12,12 @@
 #include <string.h>
 
 enum {
-    REACH_TOLERANCE = 64, /* reaches differ if they are further apart than an entry and this part of
-                             the smaller */
-    SEEN_QUARTERS = 5     /* a level is visible if 5/4 of its onset were walked */
+    REACH_TOLERANCE = 64, /* two reaches differ if they are more than one entry, and more than 1/64
+                             of the smaller reach, apart */
+    SEEN_QUARTERS = 5     /* a level is visible if at least 5/4 of its onset was walked */
 };
 
-/* The largest relative difference of two plateaus of the same memory. */
+/* The largest relative difference between two plateaus of the same memory. */
 #define PLATEAU_TOLERANCE 0.1
 
 /* Writes `reason` and returns true, for use in the return statement of a comparison. */
@@ -147,7 +147,7 @@ bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason)
     for (uint32_t k = 0; k < fp->level_count; k++)
         if (IS_KNOWN(fp->levels[k].reach_bytes))
             return true;
-    /* Only depth full records the walked range; every depth has the probed range. */
+    /* Only depth full records the walked range, and every depth records the probed range. */
     if (fp->level_count == 0 && (fp->conditions.range_bytes > 0 || fp->beyond.probed_bytes > 0))
         return true;
     if (fp->level_count == 0)
@@ -158,7 +158,8 @@ bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason)
 
 /* ---- merging ---- */
 
-/* The measurement that a part of `fp` comes from. `id` is the id of the measurement of `fp`. */
+/* Returns the measurement that a part of `fp` comes from. `id` is the id of the newest measurement
+ * of `fp`. */
 static struct fingerprint_source source_of(const struct fingerprint *fp, uint32_t part,
                                            const char *id)
 {
@@ -171,7 +172,7 @@ static struct fingerprint_source source_of(const struct fingerprint *fp, uint32_
     return own;
 }
 
-/* The id of the measurement in `fp`, without the kept parts. */
+/* Writes the id of the newest measurement of `fp`. */
 static enum status measurement_id(const struct fingerprint *fp, char *out, struct err *err)
 {
     if (!fp->measurement_id[0])
@@ -180,9 +181,9 @@ static enum status measurement_id(const struct fingerprint *fp, char *out, struc
     return STATUS_OK;
 }
 
-/* The relation between the groups of the two. */
+/* The relation between the groups of two fingerprints. */
 struct group_choice {
-    bool same;         /* the same groups under the same numbers */
+    bool same;         /* both have equal groups with equal numbers */
     bool from_earlier; /* the earlier groups are kept */
 };
 
@@ -198,8 +199,8 @@ static struct group_choice choose_groups(const struct fingerprint *earlier,
         .from_earlier = part_known(earlier, PART_GROUPS) > part_known(newer, PART_GROUPS)};
 }
 
-/* Returns whether `beyond` is kept. The measurement that found more levels, or walked further, has
- * the better description of the memory beyond the last level. */
+/* Returns whether `beyond` of the earlier measurement is kept: if it found more levels, more
+ * numbers, or walked further. */
 static bool keep_beyond(const struct fingerprint *earlier, const struct fingerprint *newer,
                         uint32_t newer_levels)
 {
@@ -238,9 +239,9 @@ static bool are_apart(const struct memory_facts *a, const struct memory_facts *b
            a->reach_bytes.v >= b->onset_bytes.v;
 }
 
-/* Returns whether both describe the same memory, as far as both have its numbers. Its plateau and
- * its reach depend on the host and the driver too, and may change under the same chip. In that case
- * only the newer measurement counts. */
+/* Returns whether no number that both have contradicts that they describe the same memory. The
+ * plateau and the reach also depend on the host and the driver, and may change under the same chip.
+ * In this case only the newer measurement counts. */
 static bool same_memory(const struct memory_facts *a, const struct memory_facts *b)
 {
     const double p = a->plateau_gbps.v, q = b->plateau_gbps.v;
@@ -253,7 +254,8 @@ static bool same_memory(const struct memory_facts *a, const struct memory_facts 
     return !are_apart(a, b) && !are_apart(b, a);
 }
 
-/* `newer_levels` is the number of levels that `newer` itself found. */
+/* Returns whether a part of `earlier` is kept. `newer_levels` is the number of levels that `newer`
+ * itself found. */
 static bool keep_part(const struct fingerprint *earlier, const struct fingerprint *newer,
                       const struct group_choice *groups, uint32_t newer_levels, uint32_t part)
 {
@@ -272,7 +274,7 @@ static bool keep_part(const struct fingerprint *earlier, const struct fingerprin
         return groups->from_earlier;
     case PART_GROUP_PENALTIES:
     case PART_GROUP_SPEEDS:
-    case PART_GROUP_PAIRS: /* indexed by group: they follow PART_GROUPS */
+    case PART_GROUP_PAIRS: /* these parts are indexed by group, so they follow PART_GROUPS */
         return groups->same ? more : groups->from_earlier;
     default:
         return more;
@@ -289,8 +291,8 @@ static void add_levels(const struct fingerprint *earlier, struct fingerprint *ne
     }
 }
 
-/* Adds to `newer` the kinds of memory that it did not try, with all numbers unknown. If it tried
- * any kind, it tried all, and peers that it lacks no longer exist. */
+/* Adds to `newer` the kinds of memory that it did not try, with all numbers unknown. A measurement
+ * tries all kinds or no kind. */
 static void add_memory(const struct fingerprint *earlier, struct fingerprint *newer)
 {
     for (uint32_t i = newer->memory_count; i < earlier->memory_count; i++) {

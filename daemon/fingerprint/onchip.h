@@ -6,14 +6,14 @@
 #include "fingerprint/topology.h"
 
 enum {
-    FINGERPRINT_SHARED_WIDTHS = 3, /* sizes of the load of one lane: 4, 8, 16 bytes */
+    FINGERPRINT_SHARED_WIDTHS = 3, /* number of load sizes: 4, 8 and 16 bytes per lane */
     FINGERPRINT_MAX_STRIDES = 128,
-    FINGERPRINT_MAX_CLUSTER = 16, /* sizes of a cluster in SMs */
+    FINGERPRINT_MAX_CLUSTER = 16, /* largest number of cluster sizes */
     FINGERPRINT_MAX_CONCURRENCY = 32,
     FINGERPRINT_MAX_BY_SMS = 24
 };
 
-/* Loads of all lanes of a warp from shared memory, `width_bytes` each. */
+/* Loads of a warp from shared memory. Each lane loads `width_bytes`. */
 struct shared_width {
     uint32_t width_bytes;
     struct maybe_f64 latency_cycles;
@@ -25,15 +25,15 @@ struct shared_width {
         struct evidence latency_cycles, conflict_cycles, bytes_per_cycle, loads_enough;
     } evidence;
 };
-/* One warp whose lanes load `stride_bytes` apart. */
+/* Loads of a warp whose lanes are `stride_bytes` apart. */
 struct shared_stride {
     uint32_t width_bytes;
     uint32_t stride_bytes;
     struct maybe_f64 cycles;
     struct maybe_u32 passes;
 };
-/* The shared memory of an SM. Words of bank_bytes lie in the banks in turn. Loads of different
- * words of one bank by several lanes take several passes. Mei 2016, section 6. */
+/* The shared memory of an SM. Consecutive words of bank_bytes are in consecutive banks. If lanes
+ * load different words of one bank, the load takes several passes (Mei 2016, section 6). */
 struct fingerprint_shared {
     struct maybe_u64 sm_bytes;
     struct maybe_u64 block_bytes;
@@ -48,7 +48,7 @@ struct fingerprint_shared {
     } evidence;
 };
 
-/* Clusters of `sms` blocks, one block per SM. */
+/* Clusters of `sms` blocks with one block per SM. */
 struct cluster_size {
     uint32_t sms;
     struct maybe_u32 clusters;
@@ -65,7 +65,7 @@ struct fingerprint_clusters {
     struct maybe_u32 largest;
     struct maybe_f64 own_cycles;
     struct maybe_u32 gpcs;
-    struct sm_partition gpc_of_sm; /* SM id -> GPC; known if `gpcs` is known */
+    struct sm_partition gpc_of_sm; /* GPC of each SM id; known if `gpcs` is known */
     uint32_t size_count;
     struct cluster_size sizes[FINGERPRINT_MAX_CLUSTER];
     struct clusters_evidence {
@@ -73,20 +73,21 @@ struct fingerprint_clusters {
     } evidence;
 };
 
-/* Random reads of 128 bytes by all SMs, with `warps` warps on each and `loads` in flight in each
- * warp. */
+/* Throughput of random reads of 128 bytes by all SMs, with `warps` warps on each SM and `loads`
+ * loads in flight in each warp. */
 struct concurrency_point {
     uint32_t warps;
     uint32_t loads;
     struct maybe_f64 gbps;
 };
-/* Random reads by some SMs, spread over the groups, with the most loads in flight. */
+/* Throughput of random reads by `sms` SMs, spread over the groups, with the largest number of loads
+ * in flight. */
 struct sms_point {
     uint32_t sms;
     struct maybe_f64 gbps;
 };
-/* The number of loads in flight that keeps memory busy. Every SM reads within the reach of its own
- * TLB. A number is sufficient if it reaches 95 % of the plateau. */
+/* The numbers of loads in flight and of SMs that keep memory busy. Every SM reads within the reach
+ * of its own TLB. A number is sufficient if it reaches 95 % of the plateau. */
 struct fingerprint_parallelism {
     struct maybe_f64 plateau_gbps;
     struct maybe_f64 latency_ns;

@@ -5,7 +5,7 @@
 #include "fingerprint/memory_facts.h"
 #include "fingerprint/tlb.h"
 
-/* Every level has these parts. */
+/* The parts of each level of the TLB. */
 enum level_part {
     LEVEL_PART_SIZE = 0, /* entries, entry, page, reach, onset, saturation, confidence */
     LEVEL_PART_PENALTY,  /* miss_penalty_cycles */
@@ -15,12 +15,12 @@ enum level_part {
     LEVEL_PART_COUNT
 };
 enum fingerprint_part {
-    PART_LEVELS = 0, /* level k (an index), part p: k * LEVEL_PART_COUNT + p */
+    PART_LEVELS = 0, /* part p of the level with index k is k * LEVEL_PART_COUNT + p */
     PART_BEYOND = FINGERPRINT_MAX_LEVELS * LEVEL_PART_COUNT,
     PART_PAGE_BYTES,
     PART_GROUPS,          /* SMs of each group, disabled SMs, windows */
     PART_GROUP_PENALTIES, /* penalties of groups and of SMs, and their classes */
-    PART_GROUP_SPEEDS,    /* random reads of each group, and their classes */
+    PART_GROUP_SPEEDS,    /* throughput of random reads of each group, and their classes */
     PART_GROUP_PAIRS,
     PART_CURVE, /* plateau, whole memory, curve */
     PART_RATES,
@@ -32,7 +32,7 @@ enum fingerprint_part {
     PART_SHARED,
     PART_CLUSTERS,
     PART_PARALLELISM,
-    PART_MEMORY, /* each element of memory is a part: PART_MEMORY plus its index */
+    PART_MEMORY, /* element i of `memory` is part PART_MEMORY + i */
     PART_COUNT = PART_MEMORY + FINGERPRINT_MAX_MEMORY
 };
 

@@ -1,5 +1,5 @@
-/* parts.c: the parts of a fingerprint, by the tables of members.h. Evidence belongs to its numbers
- * and is copied with them. */
+/* parts.c: counts and copies the parts of a fingerprint, by the tables of members.h. Evidence is
+ * copied with its numbers. */
 #include "fingerprint/parts.h"
 
 #include "fingerprint/members.h"
@@ -50,8 +50,7 @@ const char *fingerprint_part_name(enum fingerprint_part part, char *out)
 
 static uint32_t known_members(const struct object *o, const void *base, unsigned in);
 
-/* Counts a partition in the topology by the SMs that it places, and one in a level by its
- * groups. */
+/* Counts the SMs of a partition in the topology, and the groups of a partition in a level. */
 static uint32_t known_of_partition(const struct sm_partition *p, unsigned in)
 {
     uint32_t members = 0;

@@ -9,13 +9,13 @@
 
 enum {
     FINGERPRINT_MAX_CURVE = 32,
-    FINGERPRINT_MAX_RATES = 8, /* kinds of access beside the access of the curve */
+    FINGERPRINT_MAX_RATES = 8, /* kinds of access other than the reads of the curve */
     FINGERPRINT_MAX_RATE_POINTS = 12,
     FINGERPRINT_CURVE_BYTES = 128 /* size of one read of the curve */
 };
 
-/* A point of the curve, or of another kind of access. The latter has no control, and by_group_gbps
- * at the largest region alone. */
+/* A point of the curve, or of another kind of access. Another kind of access has no by_sm_gbps, and
+ * has by_group_gbps only at the largest region. */
 struct curve_point {
     uint64_t region_bytes;
     struct maybe_f64 naive_gbps;
@@ -27,7 +27,8 @@ struct curve_point {
     } evidence;
 };
 
-/* Random accesses of one kind by all SMs. GB/s are accesses per second x transaction_bytes / 10^9.
+/* Random accesses of one kind by all SMs. A number in GB/s is accesses per second *
+ * transaction_bytes / 10^9.
  */
 struct access_rate {
     enum access access;
@@ -45,7 +46,8 @@ struct throughput {
     struct maybe_f64 whole_memory_gbps;
     uint32_t curve_count;
     struct curve_point curve[FINGERPRINT_MAX_CURVE];
-    /* empty if not measured; reads of 128 bytes are the curve and are not repeated here */
+    /* Other kinds of access, or none if they were not measured. The reads of 128 bytes of the curve
+     * are not repeated here. */
     uint32_t rate_count;
     struct access_rate rates[FINGERPRINT_MAX_RATES];
     struct throughput_evidence {
@@ -66,7 +68,7 @@ struct fingerprint_contiguity {
     } evidence;
 };
 
-/* The price of scattered memory over the price of contiguous memory. */
+/* Returns the price of a miss in scattered memory, relative to contiguous memory. */
 static inline struct maybe_f64 contiguity_factor(const struct fingerprint_contiguity *c)
 {
     struct maybe_f64 factor = c->scattered_miss_ns;

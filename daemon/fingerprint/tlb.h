@@ -12,18 +12,19 @@ enum {
 enum shared_by { SHARED_UNKNOWN = 0, SHARED_SM, SHARED_GROUP, SHARED_GPU };
 const char *shared_by_name(enum shared_by s); /* "unknown", "sm", "group", "gpu" */
 
-/* A cyclic walk over an LRU level evicts the oldest entry. A FIFO level does the same. */
+/* LRU means that a cyclic walk always evicts the oldest entry, so a FIFO level is LRU too. */
 enum replacement { REPLACEMENT_UNKNOWN = 0, REPLACEMENT_LRU, REPLACEMENT_NOT_LRU };
 const char *replacement_name(enum replacement r); /* "unknown", "lru", "not-lru" */
 
-/* Whether one miss fills a whole entry or a part of it. */
+/* The amount that one miss fills: a whole entry or a part of an entry. */
 enum fill { FILL_UNKNOWN = 0, FILL_WHOLE, FILL_PARTS };
 const char *fill_name(enum fill f); /* "unknown", "whole", "parts" */
 
-/* How a process allocates memory: the virtual memory API, a plain allocation, managed memory. */
+/* The way in which a process allocates memory: with the virtual memory API, as a plain allocation,
+ * or as managed memory. */
 enum allocation { ALLOCATION_VIRTUAL = 0, ALLOCATION_PLAIN, ALLOCATION_MANAGED, ALLOCATION_COUNT };
 
-/* Sets of one level with the same number of ways. */
+/* The sets of one level that have the same number of ways. */
 struct set_run {
     uint32_t ways;
     uint32_t sets;

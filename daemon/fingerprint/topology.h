@@ -1,5 +1,5 @@
 /* topology.h: the SMs that share hardware, and the throughput of each group of SMs. members.c
- * describes each member; comments here are about members without a row. */
+ * describes the members; comments here describe members without a row. */
 #ifndef REACH_FINGERPRINT_TOPOLOGY_H
 #define REACH_FINGERPRINT_TOPOLOGY_H
 
@@ -9,7 +9,7 @@
 
 enum {
     FINGERPRINT_MAX_DISABLED = 64,   /* largest number of SMs in a candidate */
-    FINGERPRINT_MAX_CANDIDATES = 32, /* candidates that are listed; there may be more */
+    FINGERPRINT_MAX_CANDIDATES = 32, /* largest number of candidates that are listed */
     FINGERPRINT_MAX_SLOW_PAIRS = 32,
     FINGERPRINT_SIGNATURE_BYTES = 512,
     FINGERPRINT_NO_GROUP = 0xffff
@@ -23,10 +23,11 @@ const char *finding_name(enum finding f); /* "unknown", "yes", "no" */
 enum slow_cause { SLOW_UNKNOWN = 0, SLOW_BY_TLB, SLOW_BY_BANDWIDTH };
 const char *slow_cause_name(enum slow_cause c); /* "unknown", "tlb", "bandwidth" */
 
-/* The SMs that share one thing. Groups are numbered by their lowest SM id. */
+/* The groups of SMs that share a resource. Groups are numbered by their lowest SM id. */
 struct sm_partition {
     uint32_t group_count; /* 0 if no groups are known */
-    /* by SM id; FINGERPRINT_NO_GROUP if there is no such SM, or its group is uncertain */
+    /* group of each SM id; FINGERPRINT_NO_GROUP if there is no such SM, or its group is
+     * uncertain */
     uint16_t group_of_sm[REACH_MAX_SMS];
 };
 
@@ -43,7 +44,7 @@ struct sm_group {
     } evidence;
 };
 
-/* Two groups that read less side by side than alone, by more than the noise. */
+/* Two groups that read less together than alone, by more than the noise. */
 struct slow_pair {
     uint16_t groups[2];
     double ratio;
@@ -58,7 +59,7 @@ struct group_pairs {
     uint16_t worst[2];
     enum finding share_tlb;
     uint32_t slow_count;
-    uint32_t listed; /* number of slow pairs */
+    uint32_t listed; /* number of elements of `slow` */
     struct slow_pair slow[FINGERPRINT_MAX_SLOW_PAIRS];
 };
 
@@ -71,14 +72,14 @@ struct disabled_sms {
     struct maybe_u32 lost_groups;
     char signature[FINGERPRINT_SIGNATURE_BYTES]; /* "" if not known */
     struct maybe_u32 candidate_count;
-    uint32_t listed; /* candidates with later ids come first */
-    /* each has sm_count ids in rising order; the remaining slots are 0 */
+    uint32_t listed; /* number of candidates; candidates with later ids come first */
+    /* each candidate has sm_count ids in rising order; the remaining slots are 0 */
     uint16_t candidates[FINGERPRINT_MAX_CANDIDATES][FINGERPRINT_MAX_DISABLED];
 };
 
 struct topology {
     struct maybe_u32 level;
-    struct sm_partition partition; /* SM id -> group */
+    struct sm_partition partition; /* groups of SMs that share the level */
     struct sm_group groups[REACH_MAX_GROUPS];
     struct maybe_u32 nominal_group_sms;
     struct maybe_u32 full_sm_count;
@@ -96,10 +97,10 @@ struct topology {
 
 enum { FINGERPRINT_MAP_HASH_BYTES = 20 }; /* "map", 16 hex digits and NUL */
 
-/* A short name for a group map, by which a fleet can be counted. Two maps have the same name if the
- * same SM ids share groups; the group numbers (below REACH_MAX_GROUPS) may differ. An SM with
- * FINGERPRINT_NO_GROUP counts as absent. Sizes and levels may differ. "" if no groups are known.
- * Returns `out`, of at least FINGERPRINT_MAP_HASH_BYTES. */
+/* Writes a short name for a group map, by which the chips of a fleet can be counted. Two maps have
+ * the same name if the same SM ids share groups. The numbers of groups (below REACH_MAX_GROUPS),
+ * sizes and levels may differ. An SM with FINGERPRINT_NO_GROUP counts as absent. The name is "" if
+ * no groups are known. Returns `out`, of at least FINGERPRINT_MAP_HASH_BYTES. */
 char *fingerprint_map_hash(const struct sm_partition *partition, char *out);
 
 #endif

@@ -22,8 +22,7 @@ struct access_cost_point {
 
 struct access_cost_series {
     uint32_t count;
-    uint64_t
-        reach_bytes; /* bytes at which the time of translation begins to rise; 0 if not known */
+    uint64_t reach_bytes; /* size from which translation takes time; 0 if not known */
     struct access_cost_point points[ACCESS_COST_MAX_POINTS]; /* points in order of bytes; the first
                                                                 one is at the reach */
 };

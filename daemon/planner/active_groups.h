@@ -14,12 +14,11 @@ struct active_groups {
     uint32_t sizes[REACH_MAX_GROUPS];
     uint16_t dense_of[REACH_MAX_GROUPS]; /* number of each group of the fingerprint */
     bool in[REACH_MAX_GROUPS];           /* true for each group of the fingerprint that is active */
-    uint32_t
-        weights[REACH_MAX_GROUPS]; /* amount of work that each group gets relative to the others */
-    bool weighted;                 /* weights come from throughput, not from numbers of SMs */
-    bool chosen;                   /* the caller excluded some groups */
-    uint32_t sms;                  /* number of SMs of all active groups */
-    uint32_t slots;                /* highest SM id + 1 */
+    uint32_t weights[REACH_MAX_GROUPS];  /* relative amount of work for each group */
+    bool weighted;                       /* weights come from throughput, not from numbers of SMs */
+    bool chosen;                         /* the caller excluded some groups */
+    uint32_t sms;                        /* number of SMs of all active groups */
+    uint32_t slots;                      /* highest SM id + 1 */
 };
 
 /* Reads the groups that have SMs. If `groups` is not NULL, it has a value for each group of the

@@ -24,14 +24,12 @@ struct explain_answer {
     enum basis basis;
     enum bottleneck bottleneck;
     struct maybe_f64 in_reach_gbps; /* expected speed of such accesses within the reach */
-    struct maybe_f64
-        expected_gbps; /* expected speed of such accesses of any SM anywhere in `bytes` */
+    struct maybe_f64 expected_gbps; /* expected speed over `bytes`, of any SM anywhere */
     /* Expected speed of such accesses if all of the memory were physically contiguous, and if all
      * of it were physically scattered. */
     struct maybe_f64 naive_contiguous_gbps;
     struct maybe_f64 naive_scattered_gbps;
-    struct maybe_f64
-        loss_gbps; /* in_reach_gbps less the observed speed; 0 if the observed speed is higher */
+    struct maybe_f64 loss_gbps; /* in_reach_gbps less the observed speed, at least 0 */
     /* The share of the lost time that translation causes, 0..1: (1/expected - 1/in_reach) /
      * (1/observed - 1/in_reach). The share is unknown if no time is lost. */
     struct maybe_f64 translation_share;

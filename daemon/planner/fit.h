@@ -45,9 +45,8 @@ struct fit_answer {
     uint32_t transaction_bytes;
     uint64_t sm_bytes; /* bytes that one SM reads */
     enum fit_level stays;
-    struct maybe_f64 gbps; /* throughput of random reads of this set */
-    struct maybe_f64
-        near_gbps; /* throughput if each SM reads only its side of the L2 (reuse same) */
+    struct maybe_f64 gbps;         /* throughput of random reads of this set */
+    struct maybe_f64 near_gbps;    /* throughput if each SM reads only its side of the L2 */
     struct maybe_f64 outside_gbps; /* throughput of random reads of a set that outgrew this place */
     struct fit_cache l1;
     struct fit_cache l2;
@@ -63,8 +62,7 @@ struct fit_answer {
     struct maybe_u32 loads_short;    /* largest probed number of loads that is not sufficient */
     struct maybe_u32 sms_enough;     /* number of SMs that reaches 95 % of the speed of memory */
     struct maybe_u32 sms_short;
-    struct maybe_u32
-        cluster_sms; /* size in SMs of the smallest cluster whose shared memory holds sm_bytes */
+    struct maybe_u32 cluster_sms; /* SMs of the smallest cluster that holds sm_bytes */
     char reason[FIT_REASON_BYTES];
 };
 

@@ -13,8 +13,7 @@
 
 /* The basis of `gbps`. */
 enum choice_basis {
-    CHOICE_NOT_MEASURED =
-        0,           /* the speed is unknown: it was not measured, or not over this many bytes */
+    CHOICE_NOT_MEASURED = 0, /* the speed is unknown and was not measured */
     CHOICE_MEASURED, /* such accesses were measured over this many bytes or within the reach */
     CHOICE_BETWEEN,  /* the speed is interpolated between regions or between sizes of accesses */
     CHOICE_SCALED,   /* the speed is computed from other accesses: from accesses of another size, or
@@ -38,11 +37,10 @@ struct memory_choice {
     enum choice_basis basis;
     struct maybe_u64 probed_bytes; /* largest region that was probed with this strategy */
     struct maybe_f64 probed_gbps;  /* speed of such accesses over the largest region */
-    struct maybe_u32
-        sms;         /* number of SMs that fills the link, with at least one SM of each window */
-    uint64_t passes; /* passes over all accesses; 1 except for scopes */
-    uint64_t scope_bytes;  /* bytes of each pass; 0 means no scopes */
-    uint32_t windows;      /* number of windows; 0 means no windows */
+    struct maybe_u32 sms;          /* SMs that fill the link, at least one of each window */
+    uint64_t passes;               /* passes over all accesses; 1 except for scopes */
+    uint64_t scope_bytes;          /* bytes of each pass; 0 means no scopes */
+    uint32_t windows;              /* number of windows; 0 means no windows */
     uint64_t window_bytes; /* length of the longest window in device memory; mean length in other
                               kinds */
     double rank_gbps;      /* the speed that ranks the choice */

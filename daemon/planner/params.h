@@ -53,9 +53,8 @@ enum param_form {
 
 struct param_use {
     enum param_form form;
-    size_t offset; /* offset in the request, or in an item of it */
-    const char
-        *member; /* name of the member in reach.h, or NULL if reach.h does not have the member */
+    size_t offset;      /* offset in the request, or in an item of it */
+    const char *member; /* name in the request struct of reach.h, or NULL */
     const char *needed; /* error message if the parameter is missing; NULL if it is optional */
     bool unless_alone;  /* true if a request without any parameters is valid */
     const char *about;  /* description that replaces the description of the row, or NULL */

@@ -54,9 +54,8 @@ enum { SCOPE_ROW_BYTES = 128 };
 struct scope_answer {
     char fingerprint_id[FINGERPRINT_ID_BYTES];
     enum advice advice;
-    uint64_t
-        scope_bytes; /* largest range that one pass should touch; all bytes if they fit the reach */
-    uint64_t passes; /* ceil(bytes / scope_bytes) */
+    uint64_t scope_bytes; /* largest range that one pass should touch */
+    uint64_t passes;      /* ceil(bytes / scope_bytes) */
     struct layout layout; /* layout of the request with defaults filled in */
     uint64_t step_bytes;  /* scope k begins at position k step_bytes of the layout; there are
                              `passes` scopes, as equal as whole TLB entries allow */

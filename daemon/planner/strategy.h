@@ -61,19 +61,17 @@ enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 320 };
 /* One strategy for the job. If it is not possible, its numbers are 0 or unknown. */
 struct strategy_option {
     enum strategy strategy;
-    bool possible; /* if false, `why` has the reason */
-    struct maybe_f64
-        gbps; /* predicted speed: item_bytes of all useful items over the time of the job */
+    bool possible;                /* if false, `why` has the reason */
+    struct maybe_f64 gbps;        /* predicted speed: item_bytes of useful items over the time */
     struct maybe_f64 times_naive; /* gbps relative to the gbps of naive */
     double launch_ns;             /* nanoseconds of launches, cold TLBs and waits per item */
     uint64_t passes;              /* passes over all the input; 1 except for scopes */
     uint32_t windows;             /* number of windows; 0 means no windows */
     uint64_t scope_bytes; /* length of each scope, except perhaps the last; 0 means no scopes */
     double extra_bytes;   /* bytes per item that the strategy moves and naive does not */
-    struct maybe_f64
-        extra_bytes_total; /* extra bytes of all items; unknown if the number of items is unknown */
-    enum bound bound;      /* bottleneck of most of the passes or windows */
-    char why[STRATEGY_WHY_BYTES]; /* explanation in one sentence */
+    struct maybe_f64 extra_bytes_total; /* extra bytes of all items, if their number is known */
+    enum bound bound;                   /* bottleneck of most of the passes or windows */
+    char why[STRATEGY_WHY_BYTES];       /* explanation in one sentence */
 };
 
 /* One allocation with defaults filled in. */
@@ -87,10 +85,9 @@ struct strategy_answer {
     char fingerprint_id[FINGERPRINT_ID_BYTES];
     struct layout layout; /* layout of the allocations */
     struct strategy_allocation allocations[LAYOUT_MAX];
-    double item_bytes; /* transaction bytes of one item, weighted by touches */
-    enum basis basis;  /* weakest basis among the costs of the accesses of an item */
-    struct maybe_f64
-        in_reach_gbps; /* speed of such accesses within the reach, without other limits */
+    double item_bytes;              /* transaction bytes of one item, weighted by touches */
+    enum basis basis;               /* weakest basis among the costs of the accesses of an item */
+    struct maybe_f64 in_reach_gbps; /* speed within the reach, without other limits */
     /* Speed of naive if all of the memory were physically contiguous, and if all of it were
      * physically scattered. */
     struct maybe_f64 naive_contiguous_gbps;

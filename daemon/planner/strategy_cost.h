@@ -12,9 +12,8 @@
 struct costing {
     const struct fingerprint *fp;
     const struct job_request *job;
-    const struct strategy_answer
-        *sizes;               /* answer in which only the layout and the allocations are set */
-    uint64_t bytes;           /* touched bytes of all allocations */
+    const struct strategy_answer *sizes; /* only its layout and its allocations are set */
+    uint64_t bytes;                      /* touched bytes of all allocations */
     struct reach_limit limit; /* limit whose usable_bytes exclude the reserve and the margin */
     struct access_cost access_cost; /* costs of accesses to the first allocation that is touched */
     double scattered;               /* scattered share of the memory */
