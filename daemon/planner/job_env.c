@@ -152,8 +152,7 @@ static enum status read_document(const json_t *document, struct fingerprint *out
 
     if (s != STATUS_OK)
         return s;
-    if (!id || strlen(id) != FINGERPRINT_ID_BYTES - 2 || strncmp(id, "fp", 2) != 0 ||
-        id[2 + strspn(id + 2, "0123456789abcdef")] != '\0')
+    if (!id || !fingerprint_is_id(id))
         return err_set(err, STATUS_CORRUPT, "field id: must be the id of a fingerprint");
     if (!out->gpu.uuid[0])
         return err_set(err, STATUS_CORRUPT, "field gpu.uuid: missing");
