@@ -353,13 +353,13 @@ struct reach_allocation {
 struct reach_scope_request {
     size_t size;
     /* Generated from daemon/planner/params.c by make generated: scope. */
-    /* Bytes that the job accesses at random; at most 1 PiB. */
+    /* The number of bytes that the job accesses at random, at most 1 PiB. */
     uint64_t bytes;
-    /* The kind of the random accesses. Predictions are of reads alone; for atomics and writes
-     * they are null. */
+    /* The kind of the random accesses. Predictions exist only for reads; the predictions for
+     * atomics and writes are null. */
     enum reach_access access;
-    /* Bounds of scopes are multiples of this size (a row). By default any byte, or with several
-     * allocations 128. */
+    /* Bounds of scopes are multiples of this size (a row). The default is 1 byte, or 128 bytes
+     * with several allocations. */
     uint64_t granularity_bytes;
     /* End of the generated part. */
     uint32_t allocation_count; /* at most REACH_ALLOCATION_MAX; 0 means the one described above */
@@ -426,12 +426,12 @@ enum reach_status reach_window_of_sm(const struct reach_windows *windows, uint32
 struct reach_placement_request {
     size_t size;
     /* Generated from daemon/planner/params.c by make generated: placement. */
-    /* Bytes that the job accesses at random; at most 1 PiB. */
+    /* The number of bytes that the job accesses at random, at most 1 PiB. */
     uint64_t bytes;
-    /* The number of windows. By default the fewest that the reach allows. */
+    /* The number of windows. The default is the smallest number that the reach allows. */
     uint32_t windows;
-    /* Window bounds are multiples of this size. They are also multiples of the TLB entry if a
-     * common multiple is fine enough. By default the TLB entry. */
+    /* Window bounds are multiples of this size. Window bounds are also multiples of the TLB
+     * entry if a common multiple is fine enough. The default is the TLB entry. */
     uint64_t granularity_bytes;
     /* End of the generated part. */
 };
@@ -460,59 +460,62 @@ const struct reach_placement *reach_answer_placement(const struct reach_answer *
 struct reach_job {
     size_t size;
     /* Generated from daemon/planner/params.c by make generated: plan. */
-    /* Bytes that the job accesses at random; at most 1 PiB. */
+    /* The number of bytes that the job accesses at random, at most 1 PiB. */
     uint64_t bytes;
     /* The kind of the random accesses. */
     enum reach_access access;
-    /* Size of one access; at most 1 MiB. By default 128 bytes. */
+    /* The size of one access, at most 1 MiB. The default is 128 bytes. */
     uint32_t element_bytes;
-    /* Bytes that memory moves for one access; at most 1 MiB. By default the element, rounded up
-     * to 32 bytes. Throughputs count these bytes. */
+    /* The number of bytes that memory moves for one access, at most 1 MiB. The default is the
+     * element, rounded up to 32 bytes. Throughputs count these bytes. */
     uint32_t transaction_bytes;
-    /* Further memory that all SMs access at random. It is subtracted from every window and every
-     * scope. */
+    /* The size of further memory that all SMs access at random. The size is subtracted from
+     * every window and every scope. */
     uint64_t reserve_bytes;
-    /* The total number of items, which are accesses unless touches says otherwise. It counts one
-     * batch if a job does several batches one after the other. With it extra bytes are also
-     * given in total, and launches take their time. By default launches do not matter. */
+    /* The total number of items of one batch. An item is one access by default; touches changes
+     * this. With accesses, the answer has extra bytes in total, and predictions include the time
+     * of launches. Without accesses, predictions do not include launches. */
     uint64_t accesses;
-    /* Microseconds of one launch, of one reset of the queues of windows, and of the wait for the
-     * slowest window. The default is an assumption. Counts only with accesses. 0: 10. */
+    /* The time in microseconds of one launch, of one reset of the queues of windows, and of the
+     * wait for the slowest window. The default is an assumption. The parameter has an effect
+     * only with accesses. 0: 10. */
     double launch_us;
-    /* Work cannot be bound to SMs. */
+    /* True if work cannot be bound to SMs. */
     bool no_sm_binding;
-    /* The input cannot be read again. */
+    /* True if the input cannot be read again. */
     bool single_pass;
-    /* Bytes of input per access. By default none; positions are computed, not read. */
+    /* The number of bytes of input per access. By default the job has no input: positions are
+     * computed, not read. */
     double input_bytes;
-    /* GB/s at which the input arrives over a link, concurrently with the rest. Input that is
-     * needed again is kept in GPU memory, chunk by chunk. By default the input is in GPU memory
-     * as a whole. Needs input_bytes. */
+    /* The GB/s at which the input arrives over a link, concurrently with the work. Input that is
+     * needed again is kept in GPU memory, chunk by chunk. By default the whole input is in GPU
+     * memory. The parameter requires input_bytes. */
     double input_gbps;
-    /* Positions that all SMs together can scan and skip, in 10^9 per second. By default the scan
-     * is assumed to cost nothing. */
+    /* The number of positions that all SMs together can scan and skip, in 10^9 per second. By
+     * default the scan has no cost. */
     double scan_gps;
-    /* GB/s that the job attains within the reach, including the scan and one reading of its
-     * input. By default the number of the fingerprint for such accesses. */
+    /* The GB/s that the job attains within the reach, including the scan and one reading of its
+     * input. The default is the throughput that the fingerprint has for the same kind of access. */
     double in_reach_gbps;
-    /* Bytes of output per access to which several passes or windows may add. Each but one reads
-     * and writes them once more. By default none. */
+    /* The number of bytes of output per access to which several passes or windows may add. Each
+     * pass or window after the first reads and writes these bytes once more. By default the job
+     * has no such output. */
     double output_bytes;
-    /* Bytes of output per access that are written exactly once, such as the rows of a gather. By
-     * default none. */
+    /* The number of bytes of output per access that are written exactly once, such as the rows
+     * of a gather. By default the job has no such output. */
     double written_bytes;
-    /* Bytes that a partition writes per access. By default input_bytes, or 8 if positions are
-     * computed. */
+    /* The number of bytes that a partition writes per access. The default is input_bytes, or 8
+     * if positions are computed. */
     double partition_bytes;
-    /* 1 less contiguous: the share of the memory that is physically contiguous. It counts frames
-     * of contiguity.frame_bytes: a large allocation on an idle GPU is contiguous, memory mapped
-     * from small handles is not. Out of the reach a miss costs more in other frames. */
+    /* 1 less contiguous: the share of the memory in physically contiguous frames of
+     * contiguity.frame_bytes. A large allocation on an idle GPU is contiguous, and memory mapped
+     * from small handles is not. A miss costs more in a frame that is not contiguous. */
     double scattered;
-    /* The number of windows. By default the fewest that the reach allows. */
+    /* The number of windows. The default is the smallest number that the reach allows. */
     uint32_t windows;
-    /* Window bounds are multiples of this size, as in placement. With several allocations it is
-     * the row of each, by default its element: allocations with the same number of rows are cut
-     * at the same row. */
+    /* Window bounds are multiples of this size, as in placement. With several allocations the
+     * size is the row of each allocation, and the default is the element. Allocations with the
+     * same number of rows are cut at the same row. */
     uint64_t granularity_bytes;
     /* End of the generated part. */
     uint32_t allocation_count; /* at most REACH_ALLOCATION_MAX; 0 means the one described above */
@@ -641,18 +644,18 @@ const struct reach_share *reach_answer_share(const struct reach_answer *answer, 
 struct reach_explain_request {
     size_t size;
     /* Generated from daemon/planner/params.c by make generated: explain. */
-    /* Bytes that the job accesses at random; at most 1 PiB. */
+    /* The number of bytes that the job accesses at random, at most 1 PiB. */
     uint64_t bytes;
     /* The kind of the random accesses. */
     enum reach_access access;
-    /* Size of one access; at most 1 MiB. By default 128 bytes. */
+    /* The size of one access, at most 1 MiB. The default is 128 bytes. */
     uint32_t element_bytes;
-    /* Bytes that memory moves for one access; at most 1 MiB. By default the element, rounded up
-     * to 32 bytes. Throughputs count these bytes. */
+    /* The number of bytes that memory moves for one access, at most 1 MiB. The default is the
+     * element, rounded up to 32 bytes. Throughputs count these bytes. */
     uint32_t transaction_bytes;
-    /* 1 less contiguous: the share of the memory that is physically contiguous. It counts frames
-     * of contiguity.frame_bytes: a large allocation on an idle GPU is contiguous, memory mapped
-     * from small handles is not. Out of the reach a miss costs more in other frames. */
+    /* 1 less contiguous: the share of the memory in physically contiguous frames of
+     * contiguity.frame_bytes. A large allocation on an idle GPU is contiguous, and memory mapped
+     * from small handles is not. A miss costs more in a frame that is not contiguous. */
     double scattered;
     /* The throughput that the job observes, in 10^9 transaction bytes per second. */
     double observed_gbps;

@@ -36,143 +36,156 @@ static const char *memory_kind_word(uint32_t i)
 #define ITEMS(type, member, ...) TAKES(PARAM_ITEMS, type, member, __VA_ARGS__)
 #define EACH(type, member, ...)  TAKES(PARAM_EACH, type, member, __VA_ARGS__)
 
-#define A_SIZE "say how many, as in bytes=137GiB"
+#define A_SIZE "give a size, as in bytes=137GiB"
 #define SIZES                                                                                      \
-    "Bytes that the job accesses at random; at most 1 PiB. Several allocations that are accessed " \
-    "together: up to 16 sizes with commas between. Windows and scopes are then matched parts of "  \
-    "each, at the same fraction."
+    "The number of bytes that the job accesses at random, at most 1 PiB. Several allocations "     \
+    "that "                                                                                        \
+    "are accessed together have up to 16 sizes, separated by commas. Windows and scopes are then " \
+    "parts of each allocation at the same fraction."
 
 static const struct param rows[] = {
-    {"bytes", PARAM_SIZE, "bytes", .about = "Bytes that the job accesses at random; at most 1 PiB.",
+    {"bytes", PARAM_SIZE, "bytes",
+     .about = "The number of bytes that the job accesses at random, at most 1 PiB.",
      .uses = {[PLANNER_SCOPE] = ITEMS(layout_allocation, bytes, .needed = A_SIZE, .about = SIZES),
               [PLANNER_PLACEMENT] = ONE(placement_request, bytes, .needed = A_SIZE),
               [PLANNER_PLAN] = ITEMS(job_allocation, bytes, .needed = A_SIZE, .about = SIZES),
               [PLANNER_SPLIT] =
-                  ITEMS(split_job, bytes, .needed = "say the bytes of each job, as in 20G,40G",
-                        .about = "Bytes that each job accesses at random, separated by commas; 1 "
-                                 "to 16 jobs."),
+                  ITEMS(split_job, bytes, .needed = "give the bytes of each job, as in 20G,40G",
+                        .about = "The number of bytes that each of 1 to 16 jobs accesses at "
+                                 "random, separated by commas."),
               [PLANNER_EXPLAIN] = ONE(explain_request, bytes, .needed = A_SIZE),
-              [PLANNER_MEMORY] = ONE(memory_request, bytes, .needed = A_SIZE, .unless_alone = true,
-                                     .about = "Bytes that the job accesses at random; at most 1 "
-                                              "PiB. Required with any other parameter."),
+              [PLANNER_MEMORY] =
+                  ONE(memory_request, bytes, .needed = A_SIZE, .unless_alone = true,
+                      .about = "The number of bytes that the job accesses at random, at most 1 "
+                               "PiB. Any other parameter requires this parameter."),
               [PLANNER_FIT] = ONE(fit_request, bytes, .needed = A_SIZE,
-                                  .about = "Bytes of the set, for all SMs together.")}},
+                                  .about = "The size of the set that all SMs read together.")}},
     {"access", PARAM_WORD, "kind", .word = access_word, .by_default = "read",
      .about = "The kind of the random accesses.",
-     .uses = {[PLANNER_SCOPE] = ONE(scope_request, access,
-                                    .about = "The kind of the random accesses. Predictions are of "
-                                             "reads alone; for atomics and writes they are null."),
+     .uses = {[PLANNER_SCOPE] =
+                  ONE(scope_request, access,
+                      .about = "The kind of the random accesses. Predictions exist only for reads; "
+                               "the predictions for atomics and writes are null."),
               [PLANNER_PLAN] = ONE(job_request, access),
               [PLANNER_EXPLAIN] = ONE(explain_request, access),
               [PLANNER_MEMORY] = ONE(memory_request, access)}},
     {"touches", PARAM_REAL_OR_0, "n", .most = STRATEGY_MAX_TOUCHES, .by_default = "1",
-     .about = "Accesses of each allocation per item. 0 is for an allocation that is only laid out "
-              "with the others. An item is what the job does repeatedly; input_bytes, accesses and "
-              "all else count per item.",
+     .about = "The number of accesses to each allocation per item. An item is the work that the "
+              "job repeats; input_bytes, accesses and all other parameters count per item. A 0 "
+              "marks an allocation without accesses that is laid out with the others.",
      .uses = {[PLANNER_PLAN] = {PARAM_EACH, offsetof(struct job_allocation, touches)}}},
     {"element", PARAM_ACCESS_SIZE, "bytes", .most = STRATEGY_MAX_TRANSACTION,
-     .about = "Size of one access; at most 1 MiB. By default 128 bytes.",
+     .about = "The size of one access, at most 1 MiB. The default is 128 bytes.",
      .uses = {[PLANNER_PLAN] = EACH(job_allocation, element_bytes),
               [PLANNER_EXPLAIN] = ONE(explain_request, element_bytes),
               [PLANNER_MEMORY] = ONE(memory_request, element_bytes),
               [PLANNER_FIT] = ONE(fit_request, element_bytes)}},
     {"transaction", PARAM_ACCESS_SIZE, "bytes", .most = STRATEGY_MAX_TRANSACTION,
-     .about = "Bytes that memory moves for one access; at most 1 MiB. By default the element, "
-              "rounded up to 32 bytes. Throughputs count these bytes.",
+     .about = "The number of bytes that memory moves for one access, at most 1 MiB. The default is "
+              "the element, rounded up to 32 bytes. Throughputs count these bytes.",
      .uses = {[PLANNER_PLAN] = EACH(job_allocation, transaction_bytes),
               [PLANNER_EXPLAIN] = ONE(explain_request, transaction_bytes)}},
     {"reserve", PARAM_SIZE, "bytes",
-     .about = "Further memory that all SMs access at random. It is subtracted from every window "
-              "and every scope.",
+     .about = "The size of further memory that all SMs access at random. The size is subtracted "
+              "from every window and every scope.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, reserve_bytes)}},
     {"accesses", PARAM_LONG_COUNT, "n", .most = (double)INT64_MAX,
      .about =
-         "The total number of items, which are accesses unless touches says otherwise. It counts "
-         "one batch if a job does several batches one after the other. With it extra bytes are "
-         "also given in total, and launches take their time. By default launches do not matter.",
+         "The total number of items of one batch. An item is one access by default; touches "
+         "changes this. With accesses, the answer has extra bytes in total, and predictions "
+         "include the time of launches. Without accesses, predictions do not include launches.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, accesses)}},
     {"launch_us", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE, .by_default = "10",
-     .about = "Microseconds of one launch, of one reset of the queues of windows, and of the wait "
-              "for the slowest window. The default is an assumption. Counts only with accesses.",
+     .about = "The time in microseconds of one launch, of one reset of the queues of windows, and "
+              "of the wait for the slowest window. The default is an assumption. The parameter has "
+              "an effect only with accesses.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, launch_us)}},
-    {"no_sm_binding", PARAM_FLAG, .by_default = "false", .about = "Work cannot be bound to SMs.",
+    {"no_sm_binding", PARAM_FLAG, .by_default = "false",
+     .about = "True if work cannot be bound to SMs.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, no_sm_binding)}},
-    {"single_pass", PARAM_FLAG, .by_default = "false", .about = "The input cannot be read again.",
+    {"single_pass", PARAM_FLAG, .by_default = "false",
+     .about = "True if the input cannot be read again.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, single_pass)}},
     {"input_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
-     .about = "Bytes of input per access. By default none; positions are computed, not read.",
+     .about = "The number of bytes of input per access. By default the job has no input: positions "
+              "are computed, not read.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, input_bytes)}},
     {"input_gbps", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
-     .about = "GB/s at which the input arrives over a link, concurrently with the rest. Input that "
-              "is needed again is kept in GPU memory, chunk by chunk. By default the input is in "
-              "GPU memory as a whole. Needs input_bytes.",
+     .about = "The GB/s at which the input arrives over a link, concurrently with the work. Input "
+              "that is needed again is kept in GPU memory, chunk by chunk. By default the whole "
+              "input is in GPU memory. The parameter requires input_bytes.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, input_gbps)}},
     {"scan_gps", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
-     .about = "Positions that all SMs together can scan and skip, in 10^9 per second. By default "
-              "the scan is assumed to cost nothing.",
+     .about = "The number of positions that all SMs together can scan and skip, in 10^9 per "
+              "second. By default the scan has no cost.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, scan_gps)}},
     {"in_reach_gbps", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
-     .about = "GB/s that the job attains within the reach, including the scan and one reading of "
-              "its input. By default the number of the fingerprint for such accesses.",
+     .about = "The GB/s that the job attains within the reach, including the scan and one reading "
+              "of its input. The default is the throughput that the fingerprint has for the same "
+              "kind of access.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, in_reach_gbps)}},
     {"output_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
-     .about = "Bytes of output per access to which several passes or windows may add. Each but one "
-              "reads and writes them once more. By default none.",
+     .about = "The number of bytes of output per access to which several passes or windows may "
+              "add. Each pass or window after the first reads and writes these bytes once more. By "
+              "default the job has no such output.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, output_bytes)}},
     {"written_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
-     .about = "Bytes of output per access that are written exactly once, such as the rows of a "
-              "gather. By default none.",
+     .about = "The number of bytes of output per access that are written exactly once, such as the "
+              "rows of a gather. By default the job has no such output.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, written_bytes)}},
     {"partition_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
-     .about = "Bytes that a partition writes per access. By default input_bytes, or 8 if positions "
-              "are computed.",
+     .about = "The number of bytes that a partition writes per access. The default is input_bytes, "
+              "or 8 if positions are computed.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, partition_bytes)}},
     {"contiguous", PARAM_COMPLEMENT, "share", .most = 1, .by_default = "1",
-     .about =
-         "The share of the memory that is physically contiguous. It counts frames of "
-         "contiguity.frame_bytes: a large allocation on an idle GPU is contiguous, memory mapped "
-         "from small handles is not. Out of the reach a miss costs more in other frames.",
+     .about = "The share of the memory in physically contiguous frames of contiguity.frame_bytes. "
+              "A large allocation on an idle GPU is contiguous, and memory mapped from small "
+              "handles is not. A miss costs more in a frame that is not contiguous.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, scattered),
               [PLANNER_EXPLAIN] = ONE(explain_request, scattered)}},
     {"windows", PARAM_COUNT, "n", .most = PLACEMENT_MAX_WINDOWS,
-     .about = "The number of windows. By default the fewest that the reach allows.",
+     .about = "The number of windows. The default is the smallest number that the reach allows.",
      .uses = {[PLANNER_PLACEMENT] = ONE(placement_request, windows),
               [PLANNER_PLAN] = ONE(job_request, windows)}},
     {"granularity", PARAM_SIZE, "bytes",
-     .about = "Window bounds are multiples of this size. They are also multiples of the TLB entry "
-              "if a common multiple is fine enough. By default the TLB entry.",
-     .uses = {[PLANNER_SCOPE] = {PARAM_EACH, offsetof(struct layout_allocation, row_bytes),
-                                 "granularity_bytes",
-                                 .about = "Bounds of scopes are multiples of this size (a row). By "
-                                          "default any byte, or with several allocations 128."},
-              [PLANNER_PLACEMENT] = ONE(placement_request, granularity_bytes),
-              [PLANNER_PLAN] = EACH(
-                  job_allocation, granularity_bytes,
-                  .about = "Window bounds are multiples of this size, as in placement. With "
-                           "several allocations it is the row of each, by default its element: "
-                           "allocations with the same number of rows are cut at the same row.")}},
+     .about = "Window bounds are multiples of this size. Window bounds are also multiples of the "
+              "TLB entry if a common multiple is fine enough. The default is the TLB entry.",
+     .uses =
+         {[PLANNER_SCOPE] = {PARAM_EACH, offsetof(struct layout_allocation, row_bytes),
+                             "granularity_bytes",
+                             .about = "Bounds of scopes are multiples of this size (a row). The "
+                                      "default is 1 byte, or 128 bytes with several allocations."},
+          [PLANNER_PLACEMENT] = ONE(placement_request, granularity_bytes),
+          [PLANNER_PLAN] = EACH(
+              job_allocation, granularity_bytes,
+              .about =
+                  "Window bounds are multiples of this size, as in placement. With several "
+                  "allocations the size is the row of each allocation, and the default is the "
+                  "element. Allocations with the same number of rows are cut at the same row.")}},
     {"weight", PARAM_REAL, "n", .most = SPLIT_MAX_WEIGHT,
-     .about = "The share of the SMs of each job. By default equal shares.",
+     .about = "The relative share of the SMs that each job gets. By default the shares are equal.",
      .uses = {[PLANNER_SPLIT] = TAKES(PARAM_EACH_ALWAYS, split_job, weight, )}},
     {"gbps", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
      .about = "The throughput that the job observes, in 10^9 transaction bytes per second.",
-     .uses = {[PLANNER_EXPLAIN] = ONE(explain_request, observed_gbps,
-                                      .needed = "say what the job observes, as in gbps=412.5")}},
+     .uses = {[PLANNER_EXPLAIN] =
+                  ONE(explain_request, observed_gbps,
+                      .needed = "give the throughput that the job observes, as in gbps=412.5")}},
     {"location", PARAM_WORD, "location", .word = memory_location_word, .by_default = "any",
-     .about = "Where the memory may be. Peer memory (of another GPU) is in any.",
+     .about = "The location of the memory. The value any includes peer memory, which is memory of "
+              "another GPU.",
      .uses = {[PLANNER_MEMORY] = ONE(memory_request, location)}},
     {"kind", PARAM_WORD, "kind", .word = memory_kind_word, .by_default = "any",
-     .about = "The only kind of memory of the choices, for a table that exists already and cannot "
-              "be allocated otherwise.",
+     .about = "The only kind of memory in the choices. The parameter is for a table that exists "
+              "and cannot be allocated otherwise.",
      .uses = {[PLANNER_MEMORY] = ONE(memory_request, kind)}},
     {"shared_bytes", PARAM_MAYBE_SIZE, "bytes",
-     .about = "Shared memory that a block takes; 0 for none.",
+     .about = "The size of the shared memory that a block takes.",
      .uses = {[PLANNER_FIT] = ONE(fit_request, shared_bytes)}},
     {"blocks_per_sm", PARAM_COUNT, "n", .most = FIT_MAX_BLOCKS, .by_default = "1",
-     .about = "Blocks that work on one SM at the same time.",
+     .about = "The number of blocks that work on one SM at the same time.",
      .uses = {[PLANNER_FIT] = ONE(fit_request, blocks_per_sm)}},
     {"reuse", PARAM_WORD, "kind", .word = fit_reuse_word, .by_default = "same",
-     .about = "Every SM reads all of the set (same), or each a part of its own (own).",
+     .about = "With same, every SM reads the whole set. With own, each SM reads its own part.",
      .uses = {[PLANNER_FIT] = ONE(fit_request, reuse)}},
 };
 enum { ROW_COUNT = sizeof(rows) / sizeof(*rows) };
@@ -228,7 +241,7 @@ static enum status check_real(const struct param *p, const char *from, struct er
     if (v >= 0 && v <= p->most) /* NaN fails both comparisons */
         return STATUS_OK;
     return err_set_field(err, STATUS_INVALID_ARGUMENT, p->name,
-                         "%s must be a number from 0 to %.0f: check it", p->name, p->most);
+                         "%s must be a number from 0 to %.0f", p->name, p->most);
 }
 
 enum status param_check(enum planner_function function, const void *request, struct err *err)

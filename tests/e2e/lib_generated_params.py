@@ -24,7 +24,7 @@ def additions(param, use):
     if is_list(use) and param["kind"] in ("real", "real-or-0"):
         text += f" From {LEAST_REAL} to {param['most']}."
     if use["form"] == "each":
-        text += " One for all allocations, or one for each, separated by commas."
+        text += " One value applies to all allocations; a list has one value for each allocation, separated by commas."
     if use["form"] == "each-always":
         text += " One for each job, separated by commas."
     return text

@@ -216,13 +216,14 @@ class Reach:
               granularity: Optional[Sizes] = None) -> answers.Scope:
         """How many bytes may one pass access at random before translation limits its speed?
 
-        bytes: Bytes that the job accesses at random; at most 1 PiB. Several allocations that are accessed
-            together: up to 16 sizes with commas between. Windows and scopes are then matched parts of each,
-            at the same fraction.
-        access: The kind of the random accesses. Predictions are of reads alone; for atomics and writes they
-            are null.
-        granularity: Bounds of scopes are multiples of this size (a row). By default any byte, or with several
-            allocations 128. One for all allocations, or one for each, separated by commas.
+        bytes: The number of bytes that the job accesses at random, at most 1 PiB. Several allocations that
+            are accessed together have up to 16 sizes, separated by commas. Windows and scopes are then parts
+            of each allocation at the same fraction.
+        access: The kind of the random accesses. Predictions exist only for reads; the predictions for atomics
+            and writes are null.
+        granularity: Bounds of scopes are multiples of this size (a row). The default is 1 byte, or 128 bytes
+            with several allocations. One value applies to all allocations; a list has one value for each
+            allocation, separated by commas.
 
         >>> scope = Reach("file:fingerprint.json").scope(0, bytes="137GiB")
         >>> scope.scope_bytes >> 30, scope.passes
@@ -234,10 +235,10 @@ class Reach:
                   granularity: Optional[Size] = None) -> answers.Placement:
         """Which SM should work in which window of memory?
 
-        bytes: Bytes that the job accesses at random; at most 1 PiB.
-        windows: The number of windows. By default the fewest that the reach allows.
-        granularity: Window bounds are multiples of this size. They are also multiples of the TLB entry if a
-            common multiple is fine enough. By default the TLB entry.
+        bytes: The number of bytes that the job accesses at random, at most 1 PiB.
+        windows: The number of windows. The default is the smallest number that the reach allows.
+        granularity: Window bounds are multiples of this size. Window bounds are also multiples of the TLB
+            entry if a common multiple is fine enough. The default is the TLB entry.
 
         >>> placement = Reach("file:fingerprint.json").placement(0, bytes="137GiB")
         >>> [window.sm_count for window in placement.windows], placement.table()[:6]
@@ -258,48 +259,53 @@ class Reach:
         """Every strategy for the job, best first. A list of bytes: allocations that are touched together, and
         touches, element, transaction and granularity may be lists too.
 
-        bytes: Bytes that the job accesses at random; at most 1 PiB. Several allocations that are accessed
-            together: up to 16 sizes with commas between. Windows and scopes are then matched parts of each,
-            at the same fraction.
+        bytes: The number of bytes that the job accesses at random, at most 1 PiB. Several allocations that
+            are accessed together have up to 16 sizes, separated by commas. Windows and scopes are then parts
+            of each allocation at the same fraction.
         access: The kind of the random accesses.
-        touches: Accesses of each allocation per item. 0 is for an allocation that is only laid out with the
-            others. An item is what the job does repeatedly; input_bytes, accesses and all else count per
-            item. From 0.000001 to 1000000. One for all allocations, or one for each, separated by commas.
-        element: Size of one access; at most 1 MiB. By default 128 bytes. One for all allocations, or one for
-            each, separated by commas.
-        transaction: Bytes that memory moves for one access; at most 1 MiB. By default the element, rounded up
-            to 32 bytes. Throughputs count these bytes. One for all allocations, or one for each, separated by
-            commas.
-        reserve: Further memory that all SMs access at random. It is subtracted from every window and every
-            scope.
-        accesses: The total number of items, which are accesses unless touches says otherwise. It counts one
-            batch if a job does several batches one after the other. With it extra bytes are also given in
-            total, and launches take their time. By default launches do not matter.
-        launch_us: Microseconds of one launch, of one reset of the queues of windows, and of the wait for the
-            slowest window. The default is an assumption. Counts only with accesses.
-        no_sm_binding: Work cannot be bound to SMs.
-        single_pass: The input cannot be read again.
-        input_bytes: Bytes of input per access. By default none; positions are computed, not read.
-        input_gbps: GB/s at which the input arrives over a link, concurrently with the rest. Input that is
-            needed again is kept in GPU memory, chunk by chunk. By default the input is in GPU memory as a
-            whole. Needs input_bytes.
-        scan_gps: Positions that all SMs together can scan and skip, in 10^9 per second. By default the scan
-            is assumed to cost nothing.
-        in_reach_gbps: GB/s that the job attains within the reach, including the scan and one reading of its
-            input. By default the number of the fingerprint for such accesses.
-        output_bytes: Bytes of output per access to which several passes or windows may add. Each but one
-            reads and writes them once more. By default none.
-        written_bytes: Bytes of output per access that are written exactly once, such as the rows of a gather.
-            By default none.
-        partition_bytes: Bytes that a partition writes per access. By default input_bytes, or 8 if positions
-            are computed.
-        contiguous: The share of the memory that is physically contiguous. It counts frames of
-            contiguity.frame_bytes: a large allocation on an idle GPU is contiguous, memory mapped from small
-            handles is not. Out of the reach a miss costs more in other frames.
-        windows: The number of windows. By default the fewest that the reach allows.
-        granularity: Window bounds are multiples of this size, as in placement. With several allocations it is
-            the row of each, by default its element: allocations with the same number of rows are cut at the
-            same row. One for all allocations, or one for each, separated by commas.
+        touches: The number of accesses to each allocation per item. An item is the work that the job repeats;
+            input_bytes, accesses and all other parameters count per item. A 0 marks an allocation without
+            accesses that is laid out with the others. From 0.000001 to 1000000. One value applies to all
+            allocations; a list has one value for each allocation, separated by commas.
+        element: The size of one access, at most 1 MiB. The default is 128 bytes. One value applies to all
+            allocations; a list has one value for each allocation, separated by commas.
+        transaction: The number of bytes that memory moves for one access, at most 1 MiB. The default is the
+            element, rounded up to 32 bytes. Throughputs count these bytes. One value applies to all
+            allocations; a list has one value for each allocation, separated by commas.
+        reserve: The size of further memory that all SMs access at random. The size is subtracted from every
+            window and every scope.
+        accesses: The total number of items of one batch. An item is one access by default; touches changes
+            this. With accesses, the answer has extra bytes in total, and predictions include the time of
+            launches. Without accesses, predictions do not include launches.
+        launch_us: The time in microseconds of one launch, of one reset of the queues of windows, and of the
+            wait for the slowest window. The default is an assumption. The parameter has an effect only with
+            accesses.
+        no_sm_binding: True if work cannot be bound to SMs.
+        single_pass: True if the input cannot be read again.
+        input_bytes: The number of bytes of input per access. By default the job has no input: positions are
+            computed, not read.
+        input_gbps: The GB/s at which the input arrives over a link, concurrently with the work. Input that is
+            needed again is kept in GPU memory, chunk by chunk. By default the whole input is in GPU memory.
+            The parameter requires input_bytes.
+        scan_gps: The number of positions that all SMs together can scan and skip, in 10^9 per second. By
+            default the scan has no cost.
+        in_reach_gbps: The GB/s that the job attains within the reach, including the scan and one reading of
+            its input. The default is the throughput that the fingerprint has for the same kind of access.
+        output_bytes: The number of bytes of output per access to which several passes or windows may add.
+            Each pass or window after the first reads and writes these bytes once more. By default the job has
+            no such output.
+        written_bytes: The number of bytes of output per access that are written exactly once, such as the
+            rows of a gather. By default the job has no such output.
+        partition_bytes: The number of bytes that a partition writes per access. The default is input_bytes,
+            or 8 if positions are computed.
+        contiguous: The share of the memory in physically contiguous frames of contiguity.frame_bytes. A large
+            allocation on an idle GPU is contiguous, and memory mapped from small handles is not. A miss costs
+            more in a frame that is not contiguous.
+        windows: The number of windows. The default is the smallest number that the reach allows.
+        granularity: Window bounds are multiples of this size, as in placement. With several allocations the
+            size is the row of each allocation, and the default is the element. Allocations with the same
+            number of rows are cut at the same row. One value applies to all allocations; a list has one value
+            for each allocation, separated by commas.
 
         >>> plan = Reach("file:fingerprint.json").plan(0, bytes="137GiB", element=32)
         >>> plan.recommended, [option.strategy for option in plan.options][-2]
@@ -316,9 +322,9 @@ class Reach:
               weight: Optional[Numbers] = None) -> answers.Split:
         """One GPU for several jobs: a list of the bytes of each; weight=[..]: the share of each.
 
-        bytes: Bytes that each job accesses at random, separated by commas; 1 to 16 jobs.
-        weight: The share of the SMs of each job. By default equal shares. From 0.000001 to 1000000. One for
-            each job, separated by commas.
+        bytes: The number of bytes that each of 1 to 16 jobs accesses at random, separated by commas.
+        weight: The relative share of the SMs that each job gets. By default the shares are equal. From
+            0.000001 to 1000000. One for each job, separated by commas.
 
         >>> split = Reach("file:fingerprint.json").split(0, bytes=["20GiB", "100GiB"])
         >>> [(job.sm_count, job.window_count) for job in split.jobs]
@@ -332,12 +338,14 @@ class Reach:
         """Every kind of memory that the GPU can access. With bytes: the choices for them, best first; location="host"
         or "device": only there.
 
-        bytes: Bytes that the job accesses at random; at most 1 PiB. Required with any other parameter.
+        bytes: The number of bytes that the job accesses at random, at most 1 PiB. Any other parameter
+            requires this parameter.
         access: The kind of the random accesses.
-        element: Size of one access; at most 1 MiB. By default 128 bytes.
-        location: Where the memory may be. Peer memory (of another GPU) is in any.
-        kind: The only kind of memory of the choices, for a table that exists already and cannot be allocated
-            otherwise.
+        element: The size of one access, at most 1 MiB. The default is 128 bytes.
+        location: The location of the memory. The value any includes peer memory, which is memory of another
+            GPU.
+        kind: The only kind of memory in the choices. The parameter is for a table that exists and cannot be
+            allocated otherwise.
 
         >>> Reach("file:fingerprint.json").memory(0).device_memory_bytes >> 30
         139
@@ -350,11 +358,11 @@ class Reach:
         """Where a set that is read again and again stays, how fast reads of it are, and what to ask for. reuse="own":
         each SM has a part of its own; shared_bytes=, blocks_per_sm=: of the kernel.
 
-        bytes: Bytes of the set, for all SMs together.
-        element: Size of one access; at most 1 MiB. By default 128 bytes.
-        shared_bytes: Shared memory that a block takes; 0 for none.
-        blocks_per_sm: Blocks that work on one SM at the same time.
-        reuse: Every SM reads all of the set (same), or each a part of its own (own).
+        bytes: The size of the set that all SMs read together.
+        element: The size of one access, at most 1 MiB. The default is 128 bytes.
+        shared_bytes: The size of the shared memory that a block takes.
+        blocks_per_sm: The number of blocks that work on one SM at the same time.
+        reuse: With same, every SM reads the whole set. With own, each SM reads its own part.
 
         >>> Reach("file:fingerprint.json").fit(0, bytes="4MiB").stays
         'unknown'
@@ -367,14 +375,14 @@ class Reach:
                 contiguous: Optional[Number] = None) -> answers.Explain:
         """Is it the TLB? `gbps` is what the job observes: transaction bytes per second, 10^9.
 
-        bytes: Bytes that the job accesses at random; at most 1 PiB.
+        bytes: The number of bytes that the job accesses at random, at most 1 PiB.
         access: The kind of the random accesses.
-        element: Size of one access; at most 1 MiB. By default 128 bytes.
-        transaction: Bytes that memory moves for one access; at most 1 MiB. By default the element, rounded up
-            to 32 bytes. Throughputs count these bytes.
-        contiguous: The share of the memory that is physically contiguous. It counts frames of
-            contiguity.frame_bytes: a large allocation on an idle GPU is contiguous, memory mapped from small
-            handles is not. Out of the reach a miss costs more in other frames.
+        element: The size of one access, at most 1 MiB. The default is 128 bytes.
+        transaction: The number of bytes that memory moves for one access, at most 1 MiB. The default is the
+            element, rounded up to 32 bytes. Throughputs count these bytes.
+        contiguous: The share of the memory in physically contiguous frames of contiguity.frame_bytes. A large
+            allocation on an idle GPU is contiguous, and memory mapped from small handles is not. A miss costs
+            more in a frame that is not contiguous.
         gbps: The throughput that the job observes, in 10^9 transaction bytes per second.
 
         >>> Reach("file:fingerprint.json").explain(0, bytes="137GiB", gbps=740).verdict
