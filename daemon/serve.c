@@ -151,8 +151,8 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
     for (uint32_t i = 0; i < view->gpu_count; i++)
         count += view->gpus[i].state != GPU_STATE_LOST;
     if (count == 0) {
-        printf("There is no GPU here (%s), so a simulated H200 answers: its numbers come from a "
-               "model, and every answer says so.\n",
+        printf("No GPU was found (%s). A simulated H200 answers instead: its numbers come from a "
+               "model, and every answer is labeled as simulated.\n",
                view->source_error.text);
         fflush(stdout);
     }
@@ -234,7 +234,7 @@ static void serve_load_reference(struct serve *s)
     else if (s->config->reference)
         (void)reference_load(s->config->reference, &s->reference, &err);
     if (err.status)
-        log_warning("no comparisons with other chips: %s", err.text);
+        log_warning("cannot compare with other chips: %s", err.text);
     else if (s->reference)
         log_debug("%u kinds of chips to compare with, in %zu bytes", s->reference->kind_count,
                   s->reference->bytes);
@@ -245,7 +245,7 @@ enum status serve_check(struct config *config, struct err *err)
     struct serve *s = calloc(1, sizeof *s);
 
     if (!s)
-        return err_set(err, STATUS_NO_MEMORY, "no memory to check the configuration");
+        return err_set(err, STATUS_NO_MEMORY, "cannot check the configuration: out of memory");
     s->config = config;
     serve_warn_of_variable(config);
     enum status status = serve_sockets(s, err);
@@ -313,7 +313,7 @@ static void serve_reload(struct serve *s)
 
     sd_notify_reloading(&s->sd_notify);
     if (config_parse(s->argc, s->argv, &fresh, &err) || serve_read_token(s, token, &err)) {
-        log_error("not reloaded, the options stay as they are: %s", err.text);
+        log_error("cannot reload the options: %s; the options are unchanged", err.text);
     } else {
         memcpy(s->token, token, sizeof s->token);
         http_threads_set_token(s->http_threads, s->token);
@@ -323,7 +323,7 @@ static void serve_reload(struct serve *s)
     }
     config_free(&fresh);
     if (pipeline_rediscover(s->pipeline, &err))
-        log_error("the driver is not asked for its GPUs: %s", err.text);
+        log_error("the driver is not queried for its GPUs: %s", err.text);
     serve_report_status(s, true);
 }
 
@@ -402,7 +402,9 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
     if (!status) {
         log_info("reachd %s, state in %s", version, s->config->state);
         s->cell = snapshot_cell_new();
-        status = s->cell ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
+        status = s->cell
+                     ? STATUS_OK
+                     : err_set(err, STATUS_NO_MEMORY, "cannot allocate a snapshot: out of memory");
     }
     if (!status && s->sd_notify.fd >= 0) {
         s->publication_fd = snapshot_cell_watch(s->cell);
@@ -429,7 +431,7 @@ enum status serve_run(struct config *config, int argc, char **argv, const char *
     struct serve *s = calloc(1, sizeof *s);
 
     if (!s)
-        return err_set(err, STATUS_NO_MEMORY, "no memory to start");
+        return err_set(err, STATUS_NO_MEMORY, "cannot start: out of memory");
     s->config = config;
     s->argc = argc;
     s->argv = argv;

@@ -31,7 +31,7 @@ static bool parse_size(const char *name, const char *text, uint64_t *out, struct
 
     if (units_parse_bytes(text, out, &why) != STATUS_OK)
         return refuse(err, name, ": %.300s", why.text);
-    return *out > 0 || refuse(err, name, " is 0: it must be at least one byte");
+    return *out > 0 || refuse(err, name, " must be at least one byte, not 0");
 }
 
 /* Parses an integer without a sign, a blank or leading zeros. Returns false for any other text. */
@@ -159,7 +159,7 @@ static bool parse_access_size(const struct param *p, const char *text, uint32_t 
     if (!parse_size(p->name, text, &v, err))
         return false;
     if ((double)v > p->most)
-        return refuse(err, p->name, " is more than 1 MiB, the most that one access may have");
+        return refuse(err, p->name, " must be at most 1 MiB, the largest size of one access");
     *out = (uint32_t)v;
     return true;
 }
@@ -224,13 +224,12 @@ static bool parse_items(const struct param *p, const char *text, const struct pa
     if (*count == 1)
         return parse_value(p, text, to, err);
     if (*count == 0)
-        return refuse(err, p->name, " must be 1 to %u sizes with commas between, as in 20G,40G",
+        return refuse(err, p->name, " must have 1 to %u sizes, separated by commas: 20G,40G",
                       of->most_items);
     for (uint32_t i = 0; i < *count; i++) {
         if (strcmp(items[i], "000") == 0)
-            return refuse(
-                err, p->name,
-                " has a size of 0, since commas separate sizes: write 137000, not 137,000");
+            return refuse(err, p->name,
+                          " has a size of 0: commas separate sizes; write 137000, not 137,000");
         if (!parse_value(p, items[i], to + i * of->item_size, err))
             return false;
     }
@@ -245,11 +244,11 @@ static bool parse_each(const struct param *p, enum param_form form, const char *
 
     if (is_list && items_of(text, items) != count) {
         if (form == PARAM_EACH)
-            return refuse(err, p->name,
-                          " must be one value, or one for each allocation in bytes with commas "
-                          "between");
+            return refuse(
+                err, p->name,
+                " must have one value, or one value for each size in bytes, separated by commas");
         return refuse(err, p->name,
-                      " must be numbers with commas between, one for each job in bytes, as in 1,2");
+                      " must have one number for each size in bytes, separated by commas: 1,2");
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!parse_value(p, is_list ? items[i] : text, to + i * of->item_size, err))

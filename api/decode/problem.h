@@ -2,7 +2,7 @@
  *
  *     {"type": "urn:reachd:problem:invalid-argument", "slug": "invalid-argument",
  *      "title": "The request asks for something that has no meaning.", "status": 400,
- *      "detail": "bytes is 0: it must be at least one byte", "instance": "/v1/gpus/0/scope",
+ *      "detail": "bytes must be at least one byte, not 0", "instance": "/v1/gpus/0/scope",
  *      "next_step": "Correct the value that the detail names and try again.",
  *      "errors": [{"parameter": "bytes", "detail": "..."}]}
  *

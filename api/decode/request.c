@@ -30,7 +30,7 @@ static enum status check_text(const char *text, struct err *err)
             return err_set(err, STATUS_INVALID_ARGUMENT, "the request target is not UTF-8");
         if ((unsigned char)*text < 0x20 || *text == 0x7f)
             return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "the request target has a control character in it");
+                           "the request target contains a control character");
         text += bytes;
     }
     return STATUS_OK;
@@ -106,8 +106,8 @@ static enum status add_param(struct request *out, char *name, char *value, struc
     if (s != STATUS_OK)
         return s;
     if (request_param(out, name))
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "the query parameter \"%.40s\" is there more than once", name);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the query parameter \"%.40s\" is repeated",
+                       name);
     if (out->param_count == REQUEST_MAX_PARAMS)
         return err_set(err, STATUS_INVALID_ARGUMENT, "more than %d query parameters",
                        REQUEST_MAX_PARAMS);
@@ -149,11 +149,11 @@ enum status request_parse(struct request *out, const char *target, struct err *e
     if (*from != '/')
         return err_set(err, STATUS_INVALID_ARGUMENT, "the request target is not a path");
     if (strchr(from, '#'))
-        return err_set(err, STATUS_INVALID_ARGUMENT, "the request target has a fragment in it");
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the request target contains a fragment");
     out->target = target;
     out->texts = strdup(from);
     if (!out->texts)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a request");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a request: out of memory");
     if (out->texts[path_bytes] == '?') {
         out->texts[path_bytes] = '\0';
         query = out->texts + path_bytes + 1;

@@ -41,7 +41,8 @@ void handlers_need_daemon(const struct request *request, struct reply *reply)
 {
     static const struct problem missing = {
         .status = STATUS_NOT_SUPPORTED,
-        .next_step = "Ask the daemon: unix:/run/reachd/reachd.sock, or its URL."};
+        .next_step =
+            "Connect to the daemon: unix:/run/reachd/reachd.sock, or the URL of the daemon."};
 
     reply_refusal(reply, request, &missing, "only a running daemon can answer this");
 }
@@ -64,7 +65,7 @@ bool handlers_check_measured(const struct handlers_context *c, const struct requ
         p.next_step = "Wait for the measurement: GET /v1/gpus/{gpu} shows its state.";
     if (identity_is_divided(&gpu->identity)) {
         p.title = "This GPU is divided by MIG.";
-        p.next_step = "Ask for one of its instances: GET /v1/gpus lists them (MIG-..).";
+        p.next_step = "Request one of the MIG instances that GET /v1/gpus lists (MIG-..).";
     }
     reply_refusal(reply, request, &p, "GPU %s has no fingerprint; its state is %s%s%.250s",
                   gpu->identity.uuid, gpu_state_name(gpu->state), failed ? ": " : "",
@@ -163,7 +164,8 @@ static void reply_older(struct handlers_context *c, const struct request *reques
         STATUS_OK)
         reply_once(reply, HTTP_OK, document_of(&fp, id));
     else
-        handlers_read_failed(request, &err, "List them: GET /v1/gpus/{gpu}/history.", reply);
+        handlers_read_failed(request, &err, "List the fingerprints: GET /v1/gpus/{gpu}/history.",
+                             reply);
 }
 
 void handlers_fingerprint(struct handlers_context *c, const struct request *request,

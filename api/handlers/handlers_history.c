@@ -5,7 +5,8 @@
 #include "api/decode/decode.h"
 #include "api/encode/encode.h"
 
-static const char LIST[] = "List them: GET /v1/gpus/{gpu}/observations, or reachctl observations.";
+static const char LIST[] =
+    "List the observations: GET /v1/gpus/{gpu}/observations, or reachctl observations.";
 
 void handlers_read_failed(const struct request *request, struct err *err, const char *list,
                           struct reply *reply)
@@ -13,7 +14,8 @@ void handlers_read_failed(const struct request *request, struct err *err, const 
     if (!err->hint && err->status == STATUS_NOT_FOUND)
         err->hint = list;
     if (!err->hint && err->status == STATUS_CORRUPT)
-        err->hint = "Read another one, and check the log of reachd: the disk may be failing.";
+        err->hint =
+            "Read another observation, and check the log of reachd: the disk may be failing.";
     reply_err(reply, request, err);
 }
 
@@ -49,7 +51,8 @@ static void reply_page(const struct handlers_context *c, const struct request *r
         return;
     }
     json_writer_discard(&t);
-    handlers_read_failed(request, &err, history ? "List them: GET /v1/gpus/{gpu}/history." : LIST,
+    handlers_read_failed(request, &err,
+                         history ? "List the fingerprints: GET /v1/gpus/{gpu}/history." : LIST,
                          reply);
 }
 
@@ -102,7 +105,8 @@ void handlers_observation(struct handlers_context *c, const struct request *requ
         return;
     }
     if (!decode_number(request->id, &id)) {
-        err_set_hint(&err, STATUS_NOT_FOUND, LIST, "observations have numbers from 1 up");
+        err_set_hint(&err, STATUS_NOT_FOUND, LIST,
+                     "the number of an observation must be at least 1");
         reply_err(reply, request, &err);
         return;
     }

@@ -23,7 +23,7 @@ void handlers_measure(struct handlers_context *c, const struct request *request,
                            &err) != STATUS_OK) {
         json_writer_discard(&t);
         if (err.status == STATUS_FULL)
-            err.hint = "Wait until one of them has ended, and try again.";
+            err.hint = "Wait until a measurement has ended, and try again.";
         reply_err(reply, request, &err);
         return;
     }
@@ -36,7 +36,7 @@ void handlers_measure(struct handlers_context *c, const struct request *request,
 static void measurement_failed(const struct request *request, struct err *err, struct reply *reply)
 {
     if (err->status == STATUS_CONFLICT)
-        err->hint = "Nothing is left to cancel: GET /v1/measurements/{id} shows how it ended.";
+        err->hint = "The measurement has ended: GET /v1/measurements/{id} returns its result.";
     if (err->status == STATUS_NOT_FOUND)
         err->hint = "Only the last measurements since the start of the daemon are listed: GET "
                     "/v1/gpus/{gpu}/history has the fingerprints that they made.";

@@ -14,7 +14,7 @@ static void refuse(const struct handlers_context *c, const struct request *reque
                    bool well_formed, struct reply *reply)
 {
     if (err->status == STATUS_TOO_MANY_BYTES)
-        err->hint = "Ask for no more than that. GET /v1/gpus/{gpu}/memory, or reachctl memory, has "
+        err->hint = "Request at most that size. GET /v1/gpus/{gpu}/memory and reachctl memory list "
                     "every kind of memory.";
     if (err->status == STATUS_INVALID_ARGUMENT &&
         (well_formed || decode_is_well_formed(request, c->function, err->field)))

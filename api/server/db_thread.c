@@ -97,10 +97,9 @@ static bool start(struct db_thread *r)
     error = pthread_create(&r->thread, &attributes, db_thread_main, r);
     pthread_attr_destroy(&attributes);
     if (error) {
-        log_warning(
-            "http: cannot create the thread that reads the database, so the serving thread reads "
-            "it: %s",
-            strerror(error));
+        log_warning("http: cannot create the thread that reads the database: %s; the serving "
+                    "thread reads the database",
+                    strerror(error));
         return false;
     }
     r->started = true;

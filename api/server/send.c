@@ -186,7 +186,7 @@ bool send_prepare(void)
         return true;
     int bytes = snprintf(text, sizeof(text),
                          "{\"type\":\"urn:reachd:problem:%s\",\"slug\":\"%s\",\"title\":\"%s\","
-                         "\"status\":503,\"detail\":\"no memory to answer this request\","
+                         "\"status\":503,\"detail\":\"cannot answer this request: out of memory\","
                          "\"next_step\":\"%s\"}",
                          info->slug, info->slug, info->message, info->next_step);
     struct MHD_Response *made = response_over(text, (size_t)bytes, MHD_RESPMEM_PERSISTENT);

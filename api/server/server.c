@@ -246,8 +246,8 @@ enum status api_share_slots(struct api_listener *listeners, uint32_t count, stru
     if (files.rlim_cur < RESERVED_FDS + count)
         return err_set(
             err, STATUS_NOT_PERMITTED,
-            "only %llu files may be open; reachd needs at least %u: %u, and a connection "
-            "for each of %u sockets. Raise LimitNOFILE= of the service, or ulimit -n",
+            "the limit of open files is %llu; reachd needs at least %u: %u, and a connection for "
+            "each of %u sockets. Raise LimitNOFILE= of the service, or ulimit -n",
             (unsigned long long)files.rlim_cur, RESERVED_FDS + count, RESERVED_FDS, count);
     room = files.rlim_cur - RESERVED_FDS;
     for (uint32_t i = 0; i < count; i++) {
@@ -255,9 +255,9 @@ enum status api_share_slots(struct api_listener *listeners, uint32_t count, stru
         listeners[i].connection_limit = share > 0 ? (uint32_t)share : 1;
         given += listeners[i].connection_limit;
     }
-    log_warning("http: at most %llu connections instead of %llu, since only %llu files may be open",
-                (unsigned long long)given, (unsigned long long)sum,
-                (unsigned long long)files.rlim_cur);
+    log_warning(
+        "http: serving at most %llu connections instead of %llu: the limit of open files is %llu",
+        (unsigned long long)given, (unsigned long long)sum, (unsigned long long)files.rlim_cur);
     return STATUS_OK;
 }
 
@@ -304,7 +304,8 @@ static enum status add_listener(struct api_server *server, const struct api_list
     server->listener_count++;
     info = MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     if (!info)
-        return err_set(err, STATUS_NOT_SUPPORTED, "this libmicrohttpd has no epoll");
+        return err_set(err, STATUS_NOT_SUPPORTED,
+                       "cannot serve HTTP: this libmicrohttpd lacks epoll");
     return watch(server, info->epoll_fd, server->listener_count - 1, err);
 }
 
@@ -315,7 +316,8 @@ static enum status open_server(struct api_server *server, const struct api_optio
     enum status s;
 
     if (options->listen_count == 0 || options->listen_count > API_MAX_LISTENERS)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "%u listening sockets: 1 to %d can be served",
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "cannot serve %u listening sockets: the number must be from 1 to %d",
                        options->listen_count, API_MAX_LISTENERS);
     server->cache = cache_new();
     server->db_thread =
@@ -325,12 +327,12 @@ static enum status open_server(struct api_server *server, const struct api_optio
                                                   .wake = api_server_wake,
                                                   .server = server});
     if (!server->cache || !server->db_thread)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the HTTP server: out of memory");
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     server->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (server->epoll_fd < 0 || server->timer_fd < 0 || server->wake_fd < 0)
-        return err_set(err, STATUS_IO, "cannot make a descriptor: %s", strerror(errno));
+        return err_set(err, STATUS_IO, "cannot create a descriptor: %s", strerror(errno));
     s = watch(server, server->timer_fd, TIMER_EVENT, err);
     if (s == STATUS_OK)
         s = watch(server, server->wake_fd, WAKE_EVENT, err);
@@ -351,7 +353,7 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
 
     if (!server || !send_prepare()) {
         free(server);
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the HTTP server");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the HTTP server: out of memory");
     }
     server->epoll_fd = -1;
     server->timer_fd = -1;

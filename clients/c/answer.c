@@ -46,7 +46,7 @@ enum reach_status answer_share(const struct answer_origin *origin, struct answer
 
     *out = answer;
     if (!answer)
-        return fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
+        return fail_with(error, REACH_NO_MEMORY, "cannot allocate an answer: out of memory");
     answer_content_hold(content);
     answer->content = content;
     answer->http_status = origin->http_status;
@@ -67,7 +67,7 @@ enum reach_status answer_new(const struct answer_origin *origin, char *take, siz
     if (!content) {
         free(take);
         free(origin->call);
-        return fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
+        return fail_with(error, REACH_NO_MEMORY, "cannot allocate an answer: out of memory");
     }
     atomic_init(&content->refs, 1);
     content->body = take;

@@ -84,7 +84,8 @@ static void *alloc(struct json_reader *in, struct answer_content *answer, size_t
     void *memory = answer_alloc(answer, count, size);
 
     if (!memory)
-        json_reader_absorb(in, err_set(in->err, STATUS_NO_MEMORY, "no memory for an answer"));
+        json_reader_absorb(
+            in, err_set(in->err, STATUS_NO_MEMORY, "cannot allocate an answer: out of memory"));
     return memory;
 }
 
@@ -246,7 +247,8 @@ static void read_fingerprint(struct json_reader *in, struct answer_content *answ
     struct reach_provenance *p = &answer->provenance;
 
     if (!fp) {
-        json_reader_absorb(in, err_set(in->err, STATUS_NO_MEMORY, "no memory for a fingerprint"));
+        json_reader_absorb(
+            in, err_set(in->err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory"));
     } else if (json_reader_ok(in) &&
                fingerprint_from_json(answer->json, fp, in->err) != STATUS_OK) {
         json_reader_absorb(in, STATUS_PROTOCOL);
@@ -298,7 +300,7 @@ static const struct reach_extent *read_parts(struct json_reader *in, const char 
         const json_t *one = json_array_get(list, k);
         const json_t *parts = json_object_get(one, "parts");
         if (allocations > 1 && json_array_size(parts) != allocations)
-            json_reader_fail(in, name, "has an item without a part of each allocation");
+            json_reader_fail(in, name, "has an item that lacks a part of an allocation");
         for (uint32_t i = 0; i < allocations; i++)
             read_object(in, allocations > 1 ? json_array_get(parts, i) : one, name, (int)k,
                         read_range, answer, &ranges[(size_t)k * allocations + i]);

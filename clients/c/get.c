@@ -180,7 +180,7 @@ static enum reach_status send_offline(const struct call *call, struct reach_answ
     enum reach_status status;
 
     if (is_planned && !(origin.call = malloc(sizeof(*origin.call))))
-        return fail_with(call->error, REACH_NO_MEMORY, "no memory for an answer");
+        return fail_with(call->error, REACH_NO_MEMORY, "cannot allocate an answer: out of memory");
     status = offline_send(offline, call->request, origin.call, &got, call->error);
     if (status != REACH_OK || got.http_status != HTTP_OK) {
         free(origin.call);
@@ -273,7 +273,7 @@ static enum reach_status from_response(const struct call *call, struct http_resp
 
     take->body = NULL;
     if (!body)
-        return fail_with(call->error, REACH_NO_MEMORY, "no memory for an answer");
+        return fail_with(call->error, REACH_NO_MEMORY, "cannot allocate an answer: out of memory");
     status = answer_new(&origin, body, take->body_bytes, out, call->error);
     if (!is_get(call->request))
         return status;
@@ -423,7 +423,7 @@ enum reach_status reach_get(struct reach *reach, const char *target, char **out_
     *out_json = NULL;
     status = send_request(reach, &request, false, &answer, error);
     if (answer && !(*out_json = strdup(answer->content->body)))
-        status = fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
+        status = fail_with(error, REACH_NO_MEMORY, "cannot allocate an answer: out of memory");
     reach_answer_free(answer);
     return status;
 }

@@ -120,12 +120,12 @@ enum reach_status reach_open(const char *uri, struct reach **out, struct reach_e
     *out = NULL;
     reach = calloc(1, sizeof(*reach));
     if (!reach)
-        return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
+        return fail_with(error, REACH_NO_MEMORY, "cannot allocate a handle: out of memory");
     atomic_init(&reach->timeout_ms, DEFAULT_TIMEOUT_MS);
     atomic_init(&reach->allow, REACH_ALLOW_NOTHING);
     status = open_source(reach, uri, error);
     if (status == REACH_OK && reach->http && !(reach->cache = answer_cache_new()))
-        status = fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
+        status = fail_with(error, REACH_NO_MEMORY, "cannot allocate a handle: out of memory");
     if (status == REACH_OK)
         *out = reach;
     else
@@ -178,12 +178,12 @@ enum reach_status reach_window_of_sm(const struct reach_windows *windows, uint32
     if (!windows || !out_window)
         return fail_with(error, REACH_INVALID_ARGUMENT, "reach_window_of_sm needs a table");
     if (windows->window_count == 0)
-        return fail_with(error, REACH_NO_WINDOW, "there are no windows in this answer");
+        return fail_with(error, REACH_NO_WINDOW, "this answer has no windows");
     if (sm >= windows->sm_slots)
         return fail_with(
             error, REACH_NO_SUCH_SM,
-            "SM %u is not in the table, which ends with SM %u: is the table for another GPU?", sm,
-            windows->sm_slots - 1);
+            "SM %u is not in the table, which ends with SM %u; the table may be for another GPU",
+            sm, windows->sm_slots - 1);
     window = windows->window_of_sm[sm];
     if (window < 0 || (uint32_t)window >= windows->window_count)
         return fail_with(error, REACH_NO_WINDOW, "SM %u gets no work", sm);

@@ -62,14 +62,14 @@ enum reach_status http_new(const char *base, const char *socket_path, struct htt
                          base);
     http = calloc(1, sizeof(*http));
     if (!http)
-        return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
+        return fail_with(error, REACH_NO_MEMORY, "cannot allocate a handle: out of memory");
     process_start();
     http->generation = process_generation();
     http->base = strdup(base);
     http->socket_path = socket_path ? strdup(socket_path) : NULL;
     if (!http->base || (socket_path && !http->socket_path)) {
         http_free(http);
-        return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
+        return fail_with(error, REACH_NO_MEMORY, "cannot allocate a handle: out of memory");
     }
     *out = http;
     return REACH_OK;
@@ -290,7 +290,7 @@ static enum reach_status fail_with_code(const struct http *http, CURLcode code, 
         return fail_with(error, REACH_TIMEOUT, "%s did not answer within %u ms", http_address(http),
                          timeout_ms);
     case CURLE_OUT_OF_MEMORY:
-        return fail_with(error, REACH_NO_MEMORY, "no memory for a request");
+        return fail_with(error, REACH_NO_MEMORY, "cannot allocate a request: out of memory");
     case CURLE_COULDNT_CONNECT:
         return fail_with(error, REACH_UNREACHABLE, "no daemon answers at %s %s", http_address(http),
                          why_not_connected(http->socket_path));
@@ -340,7 +340,7 @@ enum reach_status http_send(struct http *http, const struct reach_request *reque
     curl = take_connection(http);
     process_request_id(id);
     if (!curl || !add_fields(request, tag, id, &fields)) {
-        status = fail_with(error, REACH_NO_MEMORY, "no memory for a request");
+        status = fail_with(error, REACH_NO_MEMORY, "cannot allocate a request: out of memory");
         goto out;
     }
     set_up(http, curl, url, timeout_ms, fields, out);

@@ -67,7 +67,7 @@ static void read_id(const json_t *json, struct snapshot_gpu *gpu, struct reach_e
     if (id && strlen(id) == FINGERPRINT_ID_BYTES - 2 && strncmp(id, "fp", 2) == 0)
         memcpy(gpu->fingerprint_id, id, FINGERPRINT_ID_BYTES - 1);
     else if (fingerprint_id(&gpu->fingerprint, gpu->fingerprint_id, NULL) != STATUS_OK)
-        fail_text(error, REACH_NO_MEMORY, "no memory for the id of a fingerprint");
+        fail_text(error, REACH_NO_MEMORY, "cannot allocate the id of a fingerprint: out of memory");
 }
 
 /* Returns the document as a new reference, or NULL with an error. A pipe is refused because it
@@ -99,7 +99,8 @@ enum reach_status offline_open_file(const char *path, struct offline **out,
                                     struct reach_error *error)
 {
     struct offline *offline = make(REACH_FROM_FILE, path, 1);
-    struct reach_error why = {.status = REACH_NO_MEMORY, .text = "no memory for a handle"};
+    struct reach_error why = {.status = REACH_NO_MEMORY,
+                              .text = "cannot allocate a handle: out of memory"};
     json_t *json = offline ? load_document(path, &why) : NULL;
     struct err err;
 
@@ -165,7 +166,7 @@ enum reach_status offline_open_environment(enum offline_strictness strictness, s
         count = variable(i, name) ? i + 1 : count;
     offline = make(REACH_FROM_ENVIRONMENT, "the environment", count);
     if (!offline)
-        return fail_with(error, REACH_NO_MEMORY, "no memory for a handle");
+        return fail_with(error, REACH_NO_MEMORY, "cannot allocate a handle: out of memory");
     for (uint32_t i = 0; i < count && status == REACH_OK; i++) {
         status = read_variable(i, strictness, &offline->snapshot->gpus[i], error);
         valid += offline->snapshot->gpus[i].has_fingerprint;
@@ -246,5 +247,7 @@ enum reach_status offline_send(const struct offline *offline, const struct reach
     out->gpu = c.gpu;
     reply_clear(&reply);
     request_clear(&request);
-    return out->body ? REACH_OK : fail_with(error, REACH_NO_MEMORY, "no memory for an answer");
+    return out->body
+               ? REACH_OK
+               : fail_with(error, REACH_NO_MEMORY, "cannot allocate an answer: out of memory");
 }

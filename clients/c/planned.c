@@ -309,6 +309,7 @@ enum reach_status planned_answer(struct answer_content *answer, const struct sna
         set_split(answer, &call->split);
     else
         set_explanation(answer, &call->explain);
-    return answer->no_memory ? fail_with(error, REACH_NO_MEMORY, "no memory for an answer")
-                             : answer_check(answer, error);
+    return answer->no_memory
+               ? fail_with(error, REACH_NO_MEMORY, "cannot allocate an answer: out of memory")
+               : answer_check(answer, error);
 }

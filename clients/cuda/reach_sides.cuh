@@ -327,7 +327,7 @@ static inline bool reach_sides_sort(reach_sides *sides, void *buffer, uint64_t b
     }
     sides->unsure = (uint32_t)lists.unsure;
     if (!room)
-        snprintf(why, why_bytes, "no host memory to sort %llu granules",
+        snprintf(why, why_bytes, "cannot sort %llu granules: out of memory",
                  (unsigned long long)granules);
     else if (result != cudaSuccess)
         snprintf(why, why_bytes, "cannot sort by sides: %s", cudaGetErrorString(result));

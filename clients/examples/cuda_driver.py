@@ -14,7 +14,7 @@ class Gpu:
         try:
             self.cuda = ctypes.CDLL(library)
         except OSError as e:
-            raise CudaError("no CUDA driver here (%s)" % e) from None
+            raise CudaError("cannot load the CUDA driver: %s" % e) from None
         self.call("cuInit", 0)
         self.device = ctypes.c_int()
         self.call("cuDeviceGet", ctypes.byref(self.device), index)

@@ -99,7 +99,7 @@ static struct memory take_registered(u64 bytes)
     m.address =
         (char *)mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (m.address == MAP_FAILED)
-        throw std::runtime_error("no host memory");
+        throw std::runtime_error("cannot map host memory");
     madvise(m.address, bytes, MADV_HUGEPAGE);
     TRY(cudaHostRegister(m.address, bytes, cudaHostRegisterMapped));
     return m;

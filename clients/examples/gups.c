@@ -90,13 +90,13 @@ bool gups_options_parse(int argc, char **argv, struct gups_options *out, char *w
     optind = 0; /* glibc then restarts, also within a cluster of short options */
     while ((option = getopt_long(argc, argv, "n:r:a:t:d:h", known, NULL)) != -1) {
         if (option == '?')
-            return job_fail(why, "%.60s: unknown option, or its value is missing; try -h",
+            return job_fail(why, "%.60s: unknown option or missing value; see -h",
                             argv[optind - 1]);
         if (!parse_option(option, optarg, out))
-            return job_fail(why, "%s %.60s: invalid value; try -h", argv[optind - 2], optarg);
+            return job_fail(why, "%s %.60s: invalid value; see -h", argv[optind - 2], optarg);
     }
     if (optind < argc)
-        return job_fail(why, "unexpected argument \"%.60s\"; try -h", argv[optind]);
+        return job_fail(why, "unexpected argument \"%.60s\"; see -h", argv[optind]);
     if (out->accesses == 0)
         out->accesses = out->test == GUPS_READ || out->test == GUPS_WRITE ? 32 : 8;
     if (gups_accesses(out) / (32 * GUPS_STEPS) > INT32_MAX)
@@ -259,6 +259,6 @@ void gups_print_table(FILE *out, const struct gups_options *options,
         fprintf(out,
                 "No predictions: test %u reads a word and then changes it, and a plan has one "
                 "access of each item.\nTests 1 (-t 1, read), 2 (write) and 5 (update by XOR) have "
-                "them.\n",
+                "predictions.\n",
                 (unsigned)options->test);
 }

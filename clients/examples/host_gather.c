@@ -73,10 +73,11 @@ bool gather_read_advice(const char *json, uint64_t bytes, struct gather_size *ou
         out->choice_count += read_choice(choice, &out->choices[out->choice_count]);
     json_decref(document);
     return out->choice_count > 0 ||
-           job_fail(why,
-                    "reachd has no choice for %.2f GiB of host memory; measure the GPU at depth "
-                    "memory (reachctl measure --depth memory)",
-                    (double)bytes / bytes_per_gib);
+           job_fail(
+               why,
+               "reachd has no memory choice for %.2f GiB of host memory; measure the GPU at depth "
+               "memory (reachctl measure --depth memory)",
+               (double)bytes / bytes_per_gib);
 }
 
 /* ---- windows ---- */

@@ -111,7 +111,7 @@ static bool make_pages(bool huge, u64 bytes, memory *out, char *why)
     fill(out->host, bytes);
     const u64 got = gather_read_kib("/proc/self/smaps_rollup", "AnonHugePages:") - before;
     return !huge || got >= bytes / 10 * 9 ||
-           job_fail(why, "the kernel gave ordinary pages: /sys/kernel/mm/transparent_hugepage");
+           job_fail(why, "the kernel returned ordinary pages; see /sys/kernel/mm/transparent_hugepage");
 }
 
 static bool make_registered(bool huge, u64 bytes, memory *out, char *why)

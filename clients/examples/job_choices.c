@@ -149,7 +149,8 @@ static bool run_choice(const struct job *job, struct job_run *run, struct job_ch
     double milliseconds = 0;
 
     if (!passes)
-        return job_fail(why, "out of memory for the windows of %u passes", choice->pass_count);
+        return job_fail(why, "cannot allocate the windows of %u passes: out of memory",
+                        choice->pass_count);
     const bool ran = job->run(job->state, choice, passes, &milliseconds, &found, why);
 
     free(passes);

@@ -88,7 +88,7 @@ static bool do_size(const struct course *c, uint32_t i, struct job_run *run, cha
                job_measure(c->job, run, c->sm_slots, why);
     }
     if (run->bytes == 0)
-        return job_fail(why, "--dry-run has no GPU with a largest size: name sizes");
+        return job_fail(why, "--dry-run requires sizes: no GPU provides a largest size");
     return get_plan(c, run, why);
 }
 
@@ -152,7 +152,7 @@ int job_main(int argc, char **argv, const struct job *job)
     struct course *c = calloc(1, sizeof *c);
 
     if (!c) {
-        fprintf(stderr, "%s: out of memory\n", job->name);
+        fprintf(stderr, "%s: cannot allocate the job: out of memory\n", job->name);
         return FAILED;
     }
     c->job = job;

@@ -171,17 +171,17 @@ bool job_options_parse(int argc, char **argv, const struct job *job, struct job_
     optind = 1;
     while ((option = getopt_long(argc, argv, "", known, &index)) != -1) {
         if (option == '?')
-            return job_fail(why, "%.60s: unknown option, or its value is missing; try --help",
+            return job_fail(why, "%.60s: unknown option or missing value; see --help",
                             argv[optind - 1]);
         if (!applies(job, known[index].name))
-            return job_fail(why, "--%s is not an option of %s; try --help", known[index].name,
+            return job_fail(why, "--%s is not an option of %s; see --help", known[index].name,
                             job->name);
         reason[0] = '\0';
         if (!parse_option(option, optarg, limits, out, reason))
             return job_fail(why, "--%s: invalid value \"%.60s\"; %.160s", known[index].name, optarg,
-                            reason[0] ? reason : "try --help");
+                            reason[0] ? reason : "see --help");
     }
     if (optind < argc)
-        return job_fail(why, "unexpected argument \"%.60s\"; try --help", argv[optind]);
+        return job_fail(why, "unexpected argument \"%.60s\"; see --help", argv[optind]);
     return true;
 }

@@ -168,8 +168,7 @@ static void print_verdict(FILE *out, const struct report *report)
 
     for (int i = 0; i < STRATEGY_COUNT; i++)
         mismatches += report->timings[i].mismatches;
-    fprintf(out, "\nwords that were not what their address says: %llu\n",
-            (unsigned long long)mismatches);
+    fprintf(out, "\nwords that differ from their address: %llu\n", (unsigned long long)mismatches);
     print_target(out, "recommended, at least 0.98 of the in-reach plateau",
                  times(report, STRATEGY_PLACED, STRATEGY_IN_REACH), target_of_plateau);
     print_target(out, "recommended, at least 4.5 times naive (on an H200)",

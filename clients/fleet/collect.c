@@ -152,7 +152,7 @@ static enum status start_transfer(struct transfer *t, nsec_t now, struct err *er
     curl_easy_setopt(t->curl, CURLOPT_TIMEOUT_MS, (long)(left / NSEC_PER_MSEC) + SLACK_MS);
     if (!t->body || (conditional && !t->fields) ||
         curl_easy_setopt(t->curl, CURLOPT_URL, url) != CURLE_OK)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a request");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a request: out of memory");
     return STATUS_OK;
 }
 
@@ -312,8 +312,8 @@ static bool on_answer(struct transfer *t, struct rng *rng, nsec_t now)
         return end_with(t, FLEET_BAD_RESPONSE, "the response is not application/json");
     t->result.document = json_loadb(t->text, t->text_bytes, JSON_REJECT_DUPLICATES, &why);
     if (!t->result.document)
-        return end_with(t, FLEET_BAD_RESPONSE, "the response is not JSON: line %d: %s", why.line,
-                        why.text);
+        return end_with(t, FLEET_BAD_RESPONSE, "the response is the file is not JSON: line %d: %s",
+                        why.line, why.text);
     discovery = json_string_value(json_object_get(t->result.document, "discovery"));
     if (discovery && strcmp(discovery, "running") == 0)
         return on_discovery(t, rng, now);
@@ -332,7 +332,7 @@ static enum status end_transfer(struct transfer *t, CURLcode code, struct rng *r
     long head = 0;
 
     if (code == CURLE_OUT_OF_MEMORY || fflush(t->body) != 0)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a request");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a request: out of memory");
     if (code == CURLE_SSL_CACERT_BADFILE)
         return err_set(err, STATUS_INVALID_ARGUMENT, "cannot use the certificates: %s", t->error);
     curl_easy_getinfo(t->curl, CURLINFO_SIZE_DOWNLOAD_T, &body);
@@ -387,7 +387,8 @@ static enum status start_all(struct collection *c, nsec_t now, int *out_wait_ms,
         if (s == STATUS_OK && t->state == PAUSED && t->again_at <= now) {
             s = start_transfer(t, now, err);
             if (s == STATUS_OK && curl_multi_add_handle(c->multi, t->curl) != CURLM_OK)
-                s = err_set(err, STATUS_NO_MEMORY, "libcurl takes no more transfers");
+                s = err_set(err, STATUS_NO_MEMORY,
+                            "cannot add a transfer: libcurl accepts no more");
             t->state = s == STATUS_OK ? BUSY : PAUSED;
         }
         if (t->state == PAUSED && t->again_at < until)
@@ -459,7 +460,7 @@ static enum status run_transfers(struct collection *c, struct err *err)
             return expire_all(c, now, err);
         s = start_all(c, now, &wait_ms, err);
         if (s == STATUS_OK && curl_multi_perform(c->multi, &running) != CURLM_OK)
-            s = err_set(err, STATUS_INTERNAL, "libcurl cannot continue");
+            s = err_set(err, STATUS_INTERNAL, "cannot continue the transfers: libcurl failed");
         if (s == STATUS_OK)
             s = read_messages(c, &any, err);
         if (s == STATUS_OK && !any)
@@ -485,7 +486,7 @@ enum status collect_run(const struct hosts *hosts, const struct collect_settings
     while (c.transfers && c.count < most && open_transfer(&c.transfers[c.count], settings))
         c.count++;
     if (!c.multi || c.count < most) {
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for requests");
+        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate requests: out of memory");
     } else {
         curl_multi_setopt(c.multi, CURLMOPT_MAXCONNECTS, (long)c.count);
         s = run_transfers(&c, err);

@@ -73,7 +73,7 @@ enum status fleet_script(struct fleet_db *db, const char *sql, const char *first
         end = end ? end : sql + strlen(sql);
         char *const one = strndup(sql, (size_t)(end - sql));
         if (!one)
-            return err_set(err, STATUS_NO_MEMORY, "no memory for a query");
+            return err_set(err, STATUS_NO_MEMORY, "cannot allocate a query: out of memory");
         const int count = strstr(one, "$2") ? 2 : strstr(one, "$1") ? 1 : 0;
         s = fleet_query(db, one, count, parameters, row, self, err);
         free(one);
@@ -124,10 +124,11 @@ static enum status upgrade_tables(struct fleet_db *db, int64_t version, struct e
 static enum status other_version(int64_t version, struct err *err)
 {
     const char *const hint =
-        version > SCHEMA_VERSION ? "Use the release that has written it, or a newer one."
+        version > SCHEMA_VERSION ? "Use the release that wrote the database, or a newer release."
         : version < OLDEST_VERSION
-            ? "The next reachctl survey upgrades it if it is a file; begin a new one in PostgreSQL."
-            : "The next reachctl survey upgrades it; a report only reads.";
+            ? "The next reachctl survey upgrades a database that is a file; in PostgreSQL, begin a "
+              "new database."
+            : "The next reachctl survey upgrades the database; a report only reads.";
 
     return err_set_hint(err, STATUS_CONFLICT, hint,
                         "the database of surveys has version %" PRId64
@@ -184,7 +185,7 @@ enum status fleet_connect(const char *where, bool read_only, struct fleet_db **o
     *out = NULL;
     *out_oldest = false;
     if (!db)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a database: out of memory");
     db->engine = strncmp(where, "postgresql://", 13) == 0 || strncmp(where, "postgres://", 11) == 0
                      ? &fleet_postgres
                      : &fleet_sqlite;

@@ -208,13 +208,13 @@ static enum status check_owner(void *self, const char *const *values, struct err
     if (strcmp(values[0], "ours") == 0)
         return STATUS_OK;
     if (strcmp(values[0], "state") == 0)
-        return err_set_hint(
-            err, STATUS_INVALID_ARGUMENT,
-            "Name the database that reachctl survey has written with --db; reachctl "
-            "gpus asks the daemon itself.",
-            "%.200s is the state file of a daemon, not a database of surveys", e->path);
+        return err_set_hint(err, STATUS_INVALID_ARGUMENT,
+                            "Name the database that reachctl survey wrote with --db; reachctl gpus "
+                            "queries the daemon.",
+                            "%.200s is the state file of a daemon, not a database of surveys",
+                            e->path);
     return err_set_hint(err, STATUS_INVALID_ARGUMENT,
-                        "Name the database that reachctl survey has written with --db.",
+                        "Name the database that reachctl survey wrote with --db.",
                         "%.200s is not a database of surveys", e->path);
 }
 
@@ -273,10 +273,10 @@ static enum status open_engine(const char *where, bool read_only, void **out, st
 
     *out = NULL;
     if (!e)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a database");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a database: out of memory");
     e->path = strdup(where);
     if (!e->path)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for a database");
+        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate a database: out of memory");
     if (s == STATUS_OK)
         s = open_file(e, read_only, err);
     if (s == STATUS_OK)

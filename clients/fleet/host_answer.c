@@ -35,7 +35,7 @@ static enum status check_id(struct host_answer_gpu *gpu, json_t *fingerprint, st
     gpu->text = body ? fingerprint_json_text(body, id) : NULL;
     json_decref(body);
     if (!gpu->text)
-        return err_set(err, STATUS_NO_MEMORY, "no memory to check a fingerprint");
+        return err_set(err, STATUS_NO_MEMORY, "cannot check a fingerprint: out of memory");
     if (strlen(gpu->text) > HOST_ANSWER_MAX_FINGERPRINT_BYTES)
         return err_set(err, STATUS_PROTOCOL, "the fingerprint of %s exceeds %d bytes", gpu->uuid,
                        HOST_ANSWER_MAX_FINGERPRINT_BYTES);
@@ -58,7 +58,7 @@ static enum status check_content(struct host_answer_gpu *gpu, const json_t *fing
                        "the fingerprint listed with %s belongs to another GPU", gpu->uuid);
     gpu->fingerprint = malloc(sizeof(*gpu->fingerprint));
     if (!gpu->fingerprint)
-        return err_set(err, STATUS_NO_MEMORY, "no memory to check a fingerprint");
+        return err_set(err, STATUS_NO_MEMORY, "cannot check a fingerprint: out of memory");
     s = fingerprint_from_json(fingerprint, gpu->fingerprint, err);
     if (s == STATUS_OK)
         return s;

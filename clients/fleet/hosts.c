@@ -230,7 +230,7 @@ static enum status add_name(struct hosts *h, const char *name, struct err *err)
     h->names = names ? names : h->names;
     if (!copy || !tsearch(copy, &h->tree, by_name)) {
         free(copy);
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the list of hosts");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the list of hosts: out of memory");
     }
     h->names[h->count++] = copy;
     return STATUS_OK;
@@ -279,7 +279,7 @@ static enum status refuse_list(const struct expansion *x, const char *at, const 
 
     snprintf(shown, sizeof(shown), "%s", at);
     text_sanitize(shown);
-    return err_set(x->err, STATUS_INVALID_ARGUMENT, "not a host list: %s at \"%s\"", why, shown);
+    return err_set(x->err, STATUS_INVALID_ARGUMENT, "invalid host list: %s at \"%s\"", why, shown);
 }
 
 /* Moves `*at` past a number; returns the number of its digits, 0 if there is no number. */
@@ -313,7 +313,7 @@ static const char *parse_range(const char **at, struct range *out)
         return missing;
     if (digits > 1 && digits != out->digits && *high == '0')
         return "the bounds are padded to different widths";
-    return out->high < out->low ? "the range runs backwards" : NULL;
+    return out->high < out->low ? "the range is reversed" : NULL;
 }
 
 static enum status expand_item(struct expansion *x, const char *at, size_t n, int brackets);
@@ -424,7 +424,8 @@ enum status hosts_add_lines(struct hosts *h, const char *text, size_t bytes, str
         const size_t n = (size_t)((feed ? feed : end) - text);
         char *const line = strndup(text, n);
         if (!line)
-            return err_set(err, STATUS_NO_MEMORY, "no memory for the list of hosts");
+            return err_set(err, STATUS_NO_MEMORY,
+                           "cannot allocate the list of hosts: out of memory");
         const char *const host = trim_line(line);
         if (memchr(text, '\0', n))
             s = err_set(err, STATUS_INVALID_ARGUMENT, "line %u is not a host", number);
@@ -469,11 +470,12 @@ enum status hosts_add_file_sd(struct hosts *h, const char *text, size_t bytes, s
 
     if (!groups) {
         text_sanitize(where.text);
-        return err_set(err, STATUS_INVALID_ARGUMENT, "not JSON: line %d: %s", where.line,
-                       where.text);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the file is not JSON: line %d: %s",
+                       where.line, where.text);
     }
     if (!json_is_array(groups))
-        s = err_set(err, STATUS_INVALID_ARGUMENT, "not file_sd: it must be a list of groups");
+        s = err_set(err, STATUS_INVALID_ARGUMENT,
+                    "the file is not file_sd: the top level must be a list of groups");
     json_array_foreach(groups, i, group)
     {
         if (s == STATUS_OK && add_group(h, group, err) != STATUS_OK)

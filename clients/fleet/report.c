@@ -100,10 +100,9 @@ static enum status find_survey(struct fleet_db *db, int64_t number, const char *
     if (s != STATUS_OK || head->survey != 0)
         return s;
     if (number == 0)
-        return err_set_hint(
-            err, STATUS_NOT_FOUND,
-            "Make one: reachctl survey HOST.... Or name another database with --db.",
-            "no survey has been made yet");
+        return err_set_hint(err, STATUS_NOT_FOUND,
+                            "Run reachctl survey HOST..., or name another database with --db.",
+                            "the database has no survey");
     return err_set_hint(err, STATUS_NOT_FOUND,
                         "Omit --survey for the latest, or name another database with --db.",
                         "there is no survey %" PRId64, number);

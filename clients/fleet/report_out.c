@@ -268,7 +268,7 @@ static void begin_page(FILE *out, const struct report_head *head)
     put_xml(out, head->at);
     fprintf(out, ": %" PRId64 " GPUs of %" PRId64 " hosts", head->gpus, head->hosts);
     if (head->simulated)
-        fputs(head->measured ? ", some simulated, counted apart" : ", all simulated", out);
+        fputs(head->measured ? "; simulated GPUs are counted separately" : ", all simulated", out);
     fputs(".</p>\n</header>\n<main>\n", out);
 }
 
@@ -299,7 +299,7 @@ void report_begin(struct report_out *r, const struct report_head *head)
         styles[r->format].put_text(r->out, head->at);
         fprintf(r->out, ": %" PRId64 " GPUs of %" PRId64 " hosts%s\n", head->gpus, head->hosts,
                 !head->simulated ? ""
-                : mixed          ? ", some simulated, counted apart"
+                : mixed          ? "; simulated GPUs are counted separately"
                                  : ", all simulated");
     }
 }
@@ -412,7 +412,7 @@ enum status report_end(struct report_out *r, enum status so_far, struct err *err
     else if (r->format == FLEET_FORMAT_HTML)
         end_page(r->out);
     if (r->no_memory)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a report");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a report: out of memory");
     if (fflush(r->out) != 0 || ferror(r->out))
         return err_set(err, STATUS_IO, "cannot write the report");
     return STATUS_OK;

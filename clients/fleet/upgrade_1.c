@@ -77,7 +77,8 @@ static enum status read_document(const char *document, struct host_answer_gpu *o
     json_decref(json);
     return out->text && out->fingerprint
                ? s
-               : err_set(err, STATUS_NO_MEMORY, "no memory for a stored fingerprint");
+               : err_set(err, STATUS_NO_MEMORY,
+                         "cannot allocate a stored fingerprint: out of memory");
 }
 
 /* The columns are slot, uuid, serial, model, state, fingerprint_id and document. */
@@ -186,7 +187,7 @@ static enum status copy_survey(struct fleet_db *old, const struct old_survey *v,
     else
         fleet_survey_abort(fresh);
     if (s == STATUS_OK && stored.number != strtoll(v->id, NULL, 10))
-        s = err_set(err, STATUS_CORRUPT, "survey %s would be number %lld", v->id,
+        s = err_set(err, STATUS_CORRUPT, "survey %s would change its number to %lld", v->id,
                     (long long)stored.number);
     if (s == STATUS_OK)
         s = fleet_query(fresh, "UPDATE fleet_survey SET elapsed_ms = $2 WHERE id = $1",
@@ -247,7 +248,7 @@ enum status fleet_upgrade_version_1(const char *path, struct err *err)
 
     if (asprintf(&part, "%s.part-%ld", path, (long)getpid()) < 0 ||
         asprintf(&kept, "%s.version-1", path) < 0)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for a file name");
+        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate a file name: out of memory");
     if (s == STATUS_OK) {
         s = copy_file(path, part, err);
         if (s == STATUS_OK)

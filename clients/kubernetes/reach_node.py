@@ -39,7 +39,7 @@ def read_gpus(options):
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
     except OSError as error:
-        raise Failure(f"cannot run reachctl: {error.strerror}; put it in PATH") from None
+        raise Failure(f"cannot run reachctl: {error.strerror}; add the directory of reachctl to PATH") from None
     if done.returncode:
         raise Failure(status=done.returncode if done.returncode > 0 else 1)
     found = [(entry["gpu"], entry["map"], entry["map_reason"]) for entry in json.loads(done.stdout)["gpus"]]

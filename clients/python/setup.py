@@ -6,8 +6,8 @@ from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 
 if not os.path.exists(os.path.join(os.path.dirname(os.path.abspath(__file__)), "reach", "lib")):
-    raise SystemExit("reach/lib, with libreach, is missing: build the wheel with `make wheel` and install that; or put "
-                     "clients/python on PYTHONPATH after `make`")
+    raise SystemExit("reach/lib with libreach is missing: build the wheel with `make wheel` and install the wheel, "
+                     "or put clients/python on PYTHONPATH after `make`")
 
 
 class WithLibraries(Distribution):

@@ -33,6 +33,6 @@ enum exit_code command_backup(struct client *client, const struct options *optio
     if (options->json)
         printf("{\"rows\": %llu}\n", (unsigned long long)rows);
     else
-        printf("%s: %llu rows, all of them good\n", options->operand, (unsigned long long)rows);
+        printf("%s: %llu rows, no errors\n", options->operand, (unsigned long long)rows);
     return EXIT_DONE;
 }

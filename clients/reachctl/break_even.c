@@ -218,9 +218,8 @@ static enum exit_code print_text(const struct table *t, bool markdown)
            format_size(t->fp.gpu.memory_bytes, memory));
     printf("Predicted gain of the best strategy over naive, input of %.6g bytes per access, %s.\n",
            t->input_bytes, scan);
-    puts("w windows, f filtered windows, s scopes, p partitioned windows; 1.0: nothing gains; -: "
-         "not "
-         "measured.");
+    puts("w windows, f filtered windows, s scopes, p partitioned windows; 1.0: no strategy gains; "
+         "-: not measured.");
     for (int work = 0; work < WORK_COUNT; work++) {
         puts("");
         print_table(t, work, markdown ? "|" : "");
@@ -260,7 +259,7 @@ static enum exit_code check_reach(const struct table *t)
     if (!IS_KNOWN(reach) && reach.known != MAYBE_NOT_OBSERVABLE) {
         return refuse_missing(t, "reach of an SM group", reach.reason);
     }
-    printf("%s, fingerprint %s: every SM reaches all of its %s, so nothing gains.\n",
+    printf("%s, fingerprint %s: every SM reaches all of its %s, so no strategy gains.\n",
            t->fp.gpu.name, t->id, format_size(t->fp.gpu.memory_bytes, memory));
     return EXIT_PARTLY;
 }

@@ -10,7 +10,7 @@ static void derive_windows(struct chip *chip)
     const struct placement_request request = {.bytes = chip->bytes, .fingerprint_id = chip->id};
 
     if (request.bytes == 0)
-        err_set(&chip->why, STATUS_NOT_APPLICABLE, "the size of its memory is not known");
+        err_set(&chip->why, STATUS_NOT_APPLICABLE, "the memory size of the GPU is unknown");
     else
         chip->planned = placement_plan(&chip->fp, &request, &chip->plan, &chip->why) == STATUS_OK;
     for (uint32_t g = 0; g < chip->group_count; g++) {

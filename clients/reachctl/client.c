@@ -44,7 +44,7 @@ struct client *client_new(const struct options *options)
 {
     struct client *client = calloc(1, sizeof(*client));
     char *uri = source_uri(options);
-    struct reach_error error = {.text = "no memory"};
+    struct reach_error error = {.text = "cannot open a connection: out of memory"};
 
     if (!client || !uri || reach_open(uri, &client->reach, &error) != REACH_OK) {
         fprintf(stderr, "reachctl: %s\n", error.text);
@@ -82,7 +82,7 @@ enum exit_code client_print_error(const struct err *err)
 
 enum exit_code client_no_memory(void)
 {
-    fputs("reachctl: no memory\n", stderr);
+    fputs("reachctl: cannot finish the command: out of memory\n", stderr);
     return EXIT_FAILED;
 }
 

@@ -87,7 +87,7 @@ static void print_unknown(const struct options *options, const json_t *answer)
                      : "Name a reference set: --reference FOLDER here, or in the options of reachd "
                        "(reference/ of the source)");
     else if (strcmp(get_text(answer, "origin"), "measured") == 0)
-        puts("Send it in: reachctl share");
+        puts("Contribute this chip: reachctl share");
 }
 
 static void print_comparison(const struct options *options, const json_t *answer)
@@ -213,9 +213,10 @@ static enum exit_code write_share_file(const struct options *options, const stru
     if (s != STATUS_OK)
         return client_print_error(&err);
     if (!options->json)
-        printf("%s\nIt names the model and the day, and nothing of this machine; read it. To send "
-               "it in,\nattach it to a pull request that adds it to reference/.\n",
-               path);
+        printf(
+            "%s\nThe file contains the model and the day, and no data of this machine; check the "
+            "file.\nTo contribute, attach the file to a pull request that adds it to reference/.\n",
+            path);
     return EXIT_DONE;
 }
 

@@ -69,11 +69,10 @@ static bool read_numbers(const struct fingerprint *fp, struct reach_diagnose_opt
     const struct maybe_f64 factor = contiguity_factor(c);
 
     if (!IS_KNOWN(fp->windows.reach_bytes) || !IS_KNOWN(c->frame_bytes) || !IS_KNOWN(factor)) {
-        fprintf(
-            stderr,
-            "reachctl: the fingerprint lacks the reach, the frame or the prices of a miss, which "
-            "turn a time into a share\n  next step: %s\n",
-            next_step_full(fp, IS_KNOWN(factor) ? REASON_TOO_LITTLE_DATA : factor.reason));
+        fprintf(stderr,
+                "reachctl: the fingerprint lacks the reach, the frame or the costs of a miss, "
+                "which turn a time into a share\n  next step: %s\n",
+                next_step_full(fp, IS_KNOWN(factor) ? REASON_TOO_LITTLE_DATA : factor.reason));
         return false;
     }
     *out = (struct reach_diagnose_options){

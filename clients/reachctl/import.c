@@ -86,7 +86,8 @@ enum exit_code command_import(struct client *client, const struct options *optio
     enum status s;
 
     (void)client; /* this command needs no daemon */
-    s = fp ? import_all(options, fp, &err) : err_set(&err, STATUS_NO_MEMORY, "no memory to import");
+    s = fp ? import_all(options, fp, &err)
+           : err_set(&err, STATUS_NO_MEMORY, "cannot import the files: out of memory");
     free(fp);
     return s == STATUS_OK ? EXIT_DONE : client_print_error(&err);
 }

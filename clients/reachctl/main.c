@@ -344,7 +344,7 @@ static enum exit_code run_command(const struct command *c, const struct options 
     enum exit_code exit_code;
 
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-        fputs("reachctl: libcurl cannot start\n", stderr);
+        fputs("reachctl: cannot initialize libcurl\n", stderr);
         return EXIT_FAILED;
     }
     client = client_new(o);

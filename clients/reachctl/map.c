@@ -67,7 +67,7 @@ static void print_head(const struct chip *chip)
         printf("%s: not measured on this hardware\n", origin_name(gpu->origin));
     printf("%u SMs", gpu->sm_count);
     if (chip->group_count == 0) {
-        puts("; which of them share a TLB is not known");
+        puts("; the SMs that share a TLB are unknown");
         return;
     }
     printf(" in %u groups that share TLB level ", chip->group_count);
@@ -105,11 +105,11 @@ static void print_groups(const struct chip *chip)
 
     if (chip->group_count == 0)
         return;
-    printf("\ngroup  window  SMs   their ids; - is an SM of a full group that is not there\n");
+    printf("\ngroup  window  SMs   their ids; - is a missing SM of a full group\n");
     for (uint32_t g = 0; g < chip->group_count; g++)
         print_group(chip, g);
     if (IS_KNOWN(lost) && lost.v > 0)
-        printf("%5s  groups of the die of which nothing is left: %u\n", "-", lost.v);
+        printf("%5s  groups of the die without a working SM: %u\n", "-", lost.v);
 }
 
 static void print_reason(const char *text)
@@ -140,7 +140,7 @@ static void print_windows(const struct chip *chip)
     const char *const of = chip->bytes == chip->fp.gpu.memory_bytes ? "all of its " : "";
 
     if (!chip->planned) {
-        printf("\nwindows over %smemory: not known\n", of);
+        printf("\nwindows over %smemory: unknown\n", of);
         print_reason(chip->why.text);
         return;
     }

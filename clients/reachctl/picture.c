@@ -328,7 +328,7 @@ void picture_map(const struct chip *chip)
     const double legend_top = MAP_TOP + grid_height(&l.class_boxes, l.classes) + CLASS_GAP + 14;
     char size[FORMAT_SIZE_BYTES];
     char title[TEXT_BYTES];
-    char groups[64] = "; which of them share a TLB is not known";
+    char groups[64] = "; the SMs that share a TLB are unknown";
     char windows[64] = "";
 
     if (chip->group_count > 0)

@@ -207,7 +207,7 @@ static void print_text(const struct survey *s, const struct hosts *hosts)
         s->stored.new_fingerprints, s->stored.elapsed_ms / 1000.0,
         (unsigned long long)s->received_bytes);
     if (hosts->again > 0)
-        printf("  %u named more than once, requested once\n", hosts->again);
+        printf("  %u hosts named more than once, each requested once\n", hosts->again);
     if (s->stored.conflict_count > 0)
         printf("  %u UUIDs reported by more than one host: those GPUs do not count\n",
                s->stored.conflict_count);

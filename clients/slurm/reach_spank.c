@@ -220,7 +220,8 @@ static void ask_all(spank_t spank, const struct devices *devices)
 
     a.text = malloc(a.room + BODY_BYTES);
     if (!a.text) {
-        slurm_debug("reach: no memory; the job starts without its variables");
+        slurm_debug("reach: cannot allocate the answers: out of memory; the job starts without "
+                    "variables of reachd");
         return;
     }
     for (unsigned i = 0; i < devices->count && fine; i++)

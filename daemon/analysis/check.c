@@ -91,9 +91,10 @@ void check_identity(const struct gpu_identity *then, const struct gpu_identity *
         find(out, CHECK_CHANGED, "MIG was %s and is %s", then->mig ? "on" : "off",
              now->mig ? "on" : "off");
     if (then->sm_count != now->sm_count)
-        find(out, CHECK_CHANGED, "it had %u SMs and has %u", then->sm_count, now->sm_count);
+        find(out, CHECK_CHANGED, "the number of SMs was %u and is %u", then->sm_count,
+             now->sm_count);
     if (then->memory_bytes != now->memory_bytes)
-        find(out, CHECK_CHANGED, "its memory had %llu bytes and has %llu",
+        find(out, CHECK_CHANGED, "the memory had %llu bytes and has %llu",
              (unsigned long long)then->memory_bytes, (unsigned long long)now->memory_bytes);
 }
 
@@ -276,8 +277,8 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
 
     out->looked_at += 1;
     if (step < LEAST_STEP) {
-        find(out, CHECK_CHANGED, "level %u: no step any more between %llu and %llu pages", k + 1,
-             (unsigned long long)o->spec.points[POINT_WITHIN],
+        find(out, CHECK_CHANGED, "level %u: there is no longer a step between %llu and %llu pages",
+             k + 1, (unsigned long long)o->spec.points[POINT_WITHIN],
              (unsigned long long)o->spec.points[POINT_BEYOND]);
         return;
     }
@@ -286,8 +287,7 @@ static void classify_level(const struct fingerprint *fp, uint32_t k, const struc
         return;
     }
     if (edge - ERRORS * error > MISS_SHARE)
-        find(out, CHECK_CHANGED, "level %u: %llu pages fitted and do not fit any more", k + 1,
-             pages);
+        find(out, CHECK_CHANGED, "level %u: %llu pages fitted and no longer fit", k + 1, pages);
     else if (edge - ERRORS * error > HIT_SHARE)
         find(out, CHECK_UNSURE, "level %u: %.0f%% of the loads of %llu pages miss", k + 1,
              100 * edge, pages);
@@ -306,8 +306,7 @@ static void classify_pivot(const struct fingerprint *fp, const struct sharing_es
 
     out->looked_at += 1;
     if (now->conflict || found[pivot] == FINGERPRINT_NO_GROUP) {
-        find(out, CHECK_UNSURE, "SM %u: the SMs that share a TLB with it cannot be determined",
-             pivot);
+        find(out, CHECK_UNSURE, "SM %u: the SMs that share its TLB cannot be determined", pivot);
         return;
     }
     for (uint32_t i = 0; i < o->result.sm_count; i++) {

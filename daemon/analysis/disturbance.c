@@ -100,7 +100,7 @@ static void classify_throttling(const struct probe_conditions *c, struct assessm
 {
     const uint64_t mask = SLOWDOWN_HARDWARE | SLOWDOWN_THERMAL | SLOWDOWN_POWER_BRAKE;
     if (IS_KNOWN(c->throttle_reasons) && (c->throttle_reasons.v & mask) != 0)
-        blame(out, VERDICT_DISTURBED, "the hardware slows itself down (throttle reasons 0x%llx)",
+        blame(out, VERDICT_DISTURBED, "the hardware limits its clocks (throttle reasons 0x%llx)",
               (unsigned long long)c->throttle_reasons.v);
 }
 
@@ -122,8 +122,9 @@ static void classify_loads(const struct observation *o, struct assessment *out)
     }
     /* A hit in the constant cache takes fewer cycles, without the clock's own cycles. */
     if (o->spec.kind != PROBE_CACHE && too_quick * 2 > n && nothing * 2 <= n)
-        blame(out, VERDICT_UNUSABLE, "%zu of %zu loads took less than %d cycles: nothing is timed",
-              too_quick, n, LEAST_CYCLES);
+        blame(out, VERDICT_UNUSABLE,
+              "%zu of %zu loads took less than %d cycles: the timer does not work", too_quick, n,
+              LEAST_CYCLES);
     if (nothing * 2 > n)
         blame(out, VERDICT_UNUSABLE, "%zu of %zu loads took no time", nothing, n);
     else if (nothing > 0)
@@ -163,7 +164,7 @@ static void classify_curve(const struct observation *o, struct assessment *out)
         else if (highest - median > CURVE_TOLERANCE_CYCLES &&
                  highest - median > sweep_spread(o, p, 1 - SPREAD_QUANTILE, SPREAD_QUANTILE))
             blame(out, VERDICT_DISTURBED,
-                  "%llu pages took %.0f cycles a load, fewer pages up to %.0f: not monotone",
+                  "%llu pages took %.0f cycles a load, fewer pages took up to %.0f: not monotone",
                   (unsigned long long)o->spec.points[p], median, highest);
     }
 }
@@ -247,7 +248,7 @@ static void classify_repeats(const struct observation *o, struct assessment *out
         highest = fmax(highest, control);
         if (n >= FEWEST_BYSTANDERS && fabs(stats_median_f64(losses, n)) > half)
             blame(out, VERDICT_DISTURBED,
-                  "repeat %u: SMs that lose nothing in the others lost as much as the pivot",
+                  "repeat %u: SMs without a loss in the other repeats lost the pages of the pivot",
                   r + 1);
     }
     if (highest - lowest > half)

@@ -43,6 +43,6 @@ json_t *json_load_whole(const char *text, size_t bytes, json_error_t *why)
         return json;
     json_decref(json);
     if (why)
-        snprintf(why->text, sizeof(why->text), "no memory to read it");
+        snprintf(why->text, sizeof(why->text), "cannot parse the document: out of memory");
     return NULL;
 }

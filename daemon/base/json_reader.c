@@ -68,8 +68,9 @@ static const json_t *find_field(struct json_reader *in, const char *name)
     if (in->status != STATUS_OK)
         return NULL;
     if (in->known_count == JSON_READER_MAX_FIELDS) {
-        in->status = err_set(in->err, STATUS_INTERNAL, "more than %d fields are read of one object",
-                             JSON_READER_MAX_FIELDS);
+        in->status =
+            err_set(in->err, STATUS_INTERNAL, "cannot read more than %d fields of one object",
+                    JSON_READER_MAX_FIELDS);
         return NULL;
     }
     in->known[in->known_count++] = name;

@@ -13,30 +13,29 @@ enum { TEXT_BYTES = sizeof(((struct err *)NULL)->text) };
 
 static const struct status_info table[STATUS_COUNT] = {
     [STATUS_OK] = {"ok", "Done.", "Nothing to do."},
-    [STATUS_INVALID_ARGUMENT] = {"invalid-argument",
-                                 "The request asks for something that has no meaning.",
+    [STATUS_INVALID_ARGUMENT] = {"invalid-argument", "The request has an invalid value.",
                                  "Correct the value that the detail names and try again."},
-    [STATUS_TOO_MANY_BYTES] = {"too-many-bytes", "The request is for more memory than there is.",
-                               "Ask for no more than the detail says there is."},
-    [STATUS_NOT_FOUND] =
-        {"not-found", "There is nothing under this name.",
-         "Use the name of something that exists; the detail says which name is wrong."},
-    [STATUS_NOT_APPLICABLE] = {"not-applicable", "It does not apply to this GPU or this request.",
+    [STATUS_TOO_MANY_BYTES] = {"too-many-bytes",
+                               "The request is for more memory than the GPU or the node has.",
+                               "Request at most the size in the detail."},
+    [STATUS_NOT_FOUND] = {"not-found", "No object has this name.",
+                          "Use a name that exists; the detail has the name that is wrong."},
+    [STATUS_NOT_APPLICABLE] = {"not-applicable",
+                               "The answer does not apply to this GPU or this request.",
                                "Nothing to do: this is an answer, not a failure."},
     [STATUS_NOT_OBSERVABLE] =
-        {"not-observable", "It was looked for, and the hardware gives no signal.",
+        {"not-observable", "The hardware shows no signal of the property.",
          "Nothing to do: this is an answer. A deeper measurement may look further."},
     [STATUS_NOT_SUPPORTED] =
-        {"not-supported", "This GPU, driver or build cannot do it.",
-         "The detail says what is missing: use a build, a release, a driver or "
-         "a GPU that has it."},
-    [STATUS_NOT_PERMITTED] = {"not-permitted", "The system does not permit it.",
+        {"not-supported", "This GPU, driver or build lacks a feature.",
+         "Use a build, a release, a driver or a GPU with the feature that the detail names."},
+    [STATUS_NOT_PERMITTED] = {"not-permitted", "The system does not permit the operation.",
                               "Raise the limit, or grant the permission, that the detail names."},
-    [STATUS_NO_MEMORY] = {"no-memory", "The host has no memory left.",
+    [STATUS_NO_MEMORY] = {"no-memory", "The host is out of memory.",
                           "Free memory on this host, or raise the limit of the process, and try "
                           "again."},
-    [STATUS_NO_DRIVER] = {"no-driver", "No NVIDIA driver, or the driver finds no device.",
-                          "If nvidia-smi lists the GPU, check what hides it from this process: "
+    [STATUS_NO_DRIVER] = {"no-driver", "The NVIDIA driver is missing, or finds no device.",
+                          "If nvidia-smi lists the GPU, check why this process has no access: "
                           "CUDA_VISIBLE_DEVICES, the device files, a container. Otherwise install "
                           "the NVIDIA driver; without a GPU, use a simulated one."},
     [STATUS_DRIVER_TOO_OLD] = {"driver-too-old", "The NVIDIA driver is too old.",
@@ -46,8 +45,8 @@ static const struct status_info table[STATUS_COUNT] = {
                          "default, and measure again."},
     [STATUS_GPU_NO_MEMORY] = {"gpu-no-memory",
                               "The GPU has too little free memory for a useful probe.",
-                              "Free memory on the GPU: what the detail says, and some hundred MiB "
-                              "for a CUDA context. Then measure again."},
+                              "Free the memory that the detail names on the GPU, and some hundred "
+                              "MiB for a CUDA context. Then measure again."},
     [STATUS_GPU_LOST] = {"gpu-lost", "The GPU or its context is gone.",
                          "Look for Xid lines in the kernel log; measure again once nvidia-smi "
                          "lists the GPU."},
@@ -56,13 +55,13 @@ static const struct status_info table[STATUS_COUNT] = {
                           "driver version."},
     [STATUS_GPU_HUNG] =
         {"gpu-hung", "A call of the driver does not return.",
-         "Look for Xid lines in the kernel log; do not kill the process that hangs, "
-         "which may freeze the GPU; drain the node and reset or restart it."},
-    [STATUS_DEADLINE] = {"deadline", "It took longer than it may.",
-                         "Try again when the GPU is less busy; if nvidia-smi does not answer "
+         "Look for Xid lines in the kernel log. Do not kill the process that hangs, which may "
+         "freeze the GPU. Drain the node, then reset the GPU or restart the node."},
+    [STATUS_DEADLINE] = {"deadline", "The operation exceeded its time limit.",
+                         "Try again when the GPU is less busy; if nvidia-smi does not respond "
                          "either, look for Xid lines in the kernel log."},
-    [STATUS_CANCELLED] = {"cancelled", "It was cancelled.",
-                          "Start it again if it is still wanted."},
+    [STATUS_CANCELLED] = {"cancelled", "The operation was cancelled.",
+                          "Start the operation again if its result is still needed."},
     [STATUS_DISTURBED] = {"disturbed", "The measurement contradicts itself.",
                           "Measure again when no other job runs on the GPU."},
     [STATUS_INCONCLUSIVE] = {"inconclusive", "The measurement found no answer.",
@@ -71,21 +70,23 @@ static const struct status_info table[STATUS_COUNT] = {
     [STATUS_PROTOCOL] = {"protocol", "The peer sent an invalid message.",
                          "Check that both sides are reachd, and of the same release."},
     [STATUS_IO] = {"io", "Reading or writing failed.",
-                   "Check that what the detail names exists and may be used by this process."},
+                   "Check that the file that the detail names exists, and that this process may "
+                   "use the file."},
     [STATUS_CORRUPT] = {"corrupt", "Stored data fails its check.",
-                        "Move the damaged file away, keep it for a look, and begin with a new one "
-                        "or a backup."},
+                        "Move the damaged file away, keep the file for analysis, and begin with a "
+                        "new file or a backup."},
     [STATUS_READ_ONLY] = {"read-only", "The state file cannot be written.",
                           "Give this process write access to the file and its directory, or name "
                           "another file."},
-    [STATUS_FULL] = {"full", "There is no room left.",
-                     "Make room for what the detail says and try again."},
-    [STATUS_CONFLICT] = {"conflict", "Another instance holds it, or it changed meanwhile.",
-                         "Wait until the other one has ended, or look at what is there now, and "
-                         "try again."},
-    [STATUS_NOT_READY] = {"not-ready", "It is not known yet.", "Ask again in a moment."},
-    [STATUS_INTERNAL] = {"internal", "A bug in reachd.",
-                         "Report it with the detail and the log around it."},
+    [STATUS_FULL] = {"full", "There is no space left.",
+                     "Free space as the detail says, and try again."},
+    [STATUS_CONFLICT] =
+        {"conflict", "Another instance holds the object, or the object has changed.",
+         "Wait until the other instance has ended, or read the current state, and try again."},
+    [STATUS_NOT_READY] = {"not-ready", "The answer is not known yet.",
+                          "Request it again in a moment."},
+    [STATUS_INTERNAL] = {"internal", "This is a bug in reachd.",
+                         "Report the bug with the detail and the log of that time."},
 };
 
 const struct status_info *status_info(enum status s)

@@ -103,7 +103,7 @@ static enum status refuse_rest(struct err *err, const char *text, const char *re
 {
     if (*rest == ',')
         return refuse(err, text,
-                      "has a comma; write digits alone and a decimal point: 137000, 1.5GiB");
+                      "has a comma; write only digits and a decimal point: 137000, 1.5GiB");
     if ((*rest == 'e' || *rest == 'E') && is_digit(rest[rest[1] == '+' ? 2 : 1]))
         return refuse(err, text, "has an exponent; write 100000000000 or 100GB for 1e11");
     return refuse(err, text,
@@ -130,7 +130,7 @@ enum status units_parse_bytes(const char *text, uint64_t *out_bytes, struct err 
     if (unit == 0)
         return refuse_rest(err, text, rest);
     if (d.too_large || d.digits / d.scale > (uint64_t)INT64_MAX / unit)
-        return refuse(err, text, "is too large; it must be below 8388608 TiB (2^63 bytes)");
+        return refuse(err, text, "is too large; a size must be below 8388608 TiB (2^63 bytes)");
     /* digits < 2^100 would not leave room for a factor of 2^40, so the whole part is taken off
      * first. */
     const uint64_t whole = (uint64_t)(d.digits / d.scale) * unit;
@@ -138,7 +138,7 @@ enum status units_parse_bytes(const char *text, uint64_t *out_bytes, struct err 
     if (d.too_fine || part % d.scale != 0)
         return refuse(err, text, "is not a whole number of bytes");
     if ((uint64_t)(part / d.scale) > (uint64_t)INT64_MAX - whole)
-        return refuse(err, text, "is too large; it must be below 8388608 TiB (2^63 bytes)");
+        return refuse(err, text, "is too large; a size must be below 8388608 TiB (2^63 bytes)");
     *out_bytes = whole + (uint64_t)(part / d.scale);
     return STATUS_OK;
 }

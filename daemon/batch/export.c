@@ -42,7 +42,7 @@ static void export_slug(const char *name, char *out, size_t out_size)
 static enum status export_mkdir(const char *path, struct err *err)
 {
     return mkdir(path, 0755) < 0 && errno != EEXIST
-               ? err_set(err, STATUS_IO, "cannot make %s: %s", path, strerror(errno))
+               ? err_set(err, STATUS_IO, "cannot create %s: %s", path, strerror(errno))
                : STATUS_OK;
 }
 

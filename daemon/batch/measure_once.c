@@ -191,7 +191,7 @@ static enum status measure_once_result(struct measure_once *o, uint32_t i, struc
         fp = calloc(1, sizeof *fp);
         status =
             fp ? store_fingerprint(o->store, measurement->uuid, measurement->measured_id, fp, err)
-               : err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+               : err_set(err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory");
         if (!status) {
             measure_once_compare(o, i, fp);
             printf("\n== gpu %u: %s\n", i, measurement->message);
@@ -220,7 +220,7 @@ static enum status measure_once_start(struct measure_once *o, struct err *err)
         return status;
     o->cell = snapshot_cell_new();
     if (!o->cell)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a snapshot: out of memory");
     status = pipeline_start(&options, o->store, o->cell, &o->pipeline, err);
     if (status)
         return status;
@@ -255,11 +255,11 @@ static enum status measure_once_rounds(struct measure_once *o, struct err *err)
     }
     for (uint32_t i = 0; i < o->gpu_count; i++) {
         if (o->measured[i] > 1)
-            printf("gpu %u %s: %u fingerprints, %u of them with another structure than the first\n",
-                   i, o->gpus[i].uuid, o->measured[i], o->different[i]);
+            printf("gpu %u %s: %u fingerprints, %u with another structure than the first\n", i,
+                   o->gpus[i].uuid, o->measured[i], o->different[i]);
     }
     if (!status && o->failures)
-        status = err_set(err, STATUS_GPU_FAULT, "%u measurements have failed", o->failures);
+        status = err_set(err, STATUS_GPU_FAULT, "%u measurements failed", o->failures);
     return status;
 }
 
@@ -270,7 +270,7 @@ enum status measure_once_run(const struct config *config, const char *version, i
     struct measure_once *o = calloc(1, sizeof *o);
 
     if (!o)
-        return err_set(err, STATUS_NO_MEMORY, "no memory to start");
+        return err_set(err, STATUS_NO_MEMORY, "cannot start: out of memory");
     o->config = config;
     o->version = version;
     o->argc = argc;
@@ -312,7 +312,7 @@ enum status measure_once_analyze(const struct config *config, struct err *err)
     if (!in) {
         status = err_set(err, STATUS_IO, "cannot read %s: %s", config->analyze, strerror(errno));
     } else if (!fp) {
-        status = err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+        status = err_set(err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory");
     }
     status = status ? status : export_read_observations(in, &set, &depth, err);
     if (config->analyze_depth_given)

@@ -401,7 +401,7 @@ void report_print(FILE *out, const json_t *fp)
             json_string_value(json_object_get(gpu, "uuid")),
             (int)json_integer_value(json_object_get(gpu, "sm_count")));
     if (origin && strcmp(origin, "imported") == 0)
-        fprintf(out, "; its files do not have memory and driver\n");
+        fprintf(out, "; the files lack the memory size and the driver\n");
     else
         fprintf(
             out, ", %s, driver %s\n",
@@ -526,7 +526,9 @@ void report_evidence(FILE *out, const json_t *fp)
 {
     const struct report r = {.out = out};
 
-    fprintf(out, "\nevidence (margin: 0 at the threshold, 1 as far from it as possible)\n");
+    fprintf(
+        out,
+        "\nevidence (margin: 0 at the threshold, 1 at the largest distance from the threshold)\n");
     fprintf(out, "%-28s  %-22s  %-16s  %7s  %6s\n", "of", "number", "method", "repeats", "margin");
     walk_evidence(&r, "fingerprint", &fingerprint_object, fp);
 }
@@ -545,7 +547,7 @@ enum status report_fingerprint(FILE *out, const struct fingerprint *fp, bool evi
     json = text ? json_loadb(text, bytes, 0, NULL) : NULL;
     free(text);
     if (!json)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a document");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a document: out of memory");
     report_print(out, json);
     if (evidence)
         report_evidence(out, json);

@@ -224,7 +224,7 @@ static enum status schedule_confirmations(const struct phase *p, struct campaign
         const enum confirmation state = confirm_level(p->set, &s->levels[k]);
 
         if (state == CONFIRMATION_REFUTED)
-            return err_set(p->err, STATUS_DISTURBED, "level %u: its overflow was not confirmed",
+            return err_set(p->err, STATUS_DISTURBED, "level %u: the overflow was not confirmed",
                            k + 1);
         if (state == CONFIRMATION_OPEN)
             out->spec_count +=

@@ -159,7 +159,7 @@ enum status sharing_probes_next(const struct observation_set *set, const struct 
                            MOST_ASKED + 1);
         if (sharing->rounds > sms + SHARING_SAMPLE)
             return err_set(err, STATUS_DISTURBED,
-                           "level %u: %u rounds did not put every SM into a group", k + 1,
+                           "level %u: %u rounds did not assign every SM to a group", k + 1,
                            sharing->rounds);
         out->progress =
             share * (0.5 + 0.5 * (k + (double)sharing->grouped_sms / sms) / s->level_count);

@@ -143,11 +143,12 @@ static void say_odd(struct comparison *c)
 
 static void say_normal(struct comparison *c)
 {
-    (void)snprintf(
-        c->sentence, sizeof(c->sentence),
-        "Normal: none of %u numbers is odd among %u chips of its kind.%s", c->judged,
-        c->kind->chips,
-        c->borrowed > 0 ? " These are few: how far chips differ is taken from other kinds." : "");
+    (void)snprintf(c->sentence, sizeof(c->sentence),
+                   "Normal: none of %u numbers is odd among %u chips of its kind.%s", c->judged,
+                   c->kind->chips,
+                   c->borrowed > 0
+                       ? " This kind has few chips, so the spread is taken from other kinds."
+                       : "");
 }
 
 static void conclude(struct comparison *c)
@@ -164,7 +165,7 @@ static void conclude(struct comparison *c)
         say_normal(c);
     else
         (void)snprintf(c->sentence, sizeof(c->sentence),
-                       "Too few of its kind to say: the reference has %u, and %d are needed, or %d "
+                       "Too few chips of its kind: the reference has %u, and %d are needed, or %d "
                        "and another kind with %d.",
                        c->kind->chips, OUTLIER_LEAST_CHIPS - 1, OUTLIER_LEAST_BORROWING - 1,
                        OUTLIER_LEAST_CHIPS);
@@ -205,7 +206,7 @@ enum status comparison_make(const struct reference *reference, const struct fing
     w.next = 0;
     metrics_visit(fp, add_number, &w);
     if (out->no_memory)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a comparison");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a comparison: out of memory");
     conclude(out);
     return STATUS_OK;
 }

@@ -364,11 +364,12 @@ static enum status add_file(json_t *tree, const char *folder, const char *name, 
     json = json_load_whole(text, bytes, NULL);
     free(text);
     if (!json || !is_share(json))
-        s = err_set_hint(err, STATUS_CORRUPT,
-                         "Remove it; reachctl share writes such files from fingerprints.",
-                         "%.200s is not a reference-set file", path);
+        s = err_set_hint(
+            err, STATUS_CORRUPT,
+            "Remove the file; reachctl share writes files of a reference set from fingerprints.",
+            "%.200s is not a reference-set file", path);
     else if (!add_chip(tree, json))
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for the reference set");
+        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the reference set: out of memory");
     json_decref(json);
     return s;
 }
@@ -393,7 +394,7 @@ enum status reference_load(const char *folder, struct reference **out, struct er
         s = err_set_hint(err, STATUS_NOT_FOUND, "Name the folder with --reference.",
                          "cannot open the reference set %.200s: %s", folder, strerror(errno));
     else if (!tree)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for the reference set");
+        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the reference set: out of memory");
     else if (n > MAX_FILES)
         s = err_set(err, STATUS_TOO_MANY_BYTES, "%.200s has more than %d files", folder, MAX_FILES);
     for (int i = 0; i < n; i++) {
@@ -405,7 +406,7 @@ enum status reference_load(const char *folder, struct reference **out, struct er
     if (s == STATUS_OK)
         *out = condense(tree);
     if (s == STATUS_OK && !*out)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for the reference set");
+        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the reference set: out of memory");
     json_decref(tree);
     return s;
 }

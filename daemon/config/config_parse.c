@@ -96,14 +96,14 @@ static const struct config_option *config_find(const char *name, size_t length)
     return NULL;
 }
 
-/* Stores a value; an error begins with `who`: "--repeat takes a number ...". */
+/* Stores a value; an error begins with `who`: "--repeat must be a number ...". */
 static enum status config_put(struct config *c, const struct config_option *o, const char *value,
                               enum config_source source, const char *who, struct err *err)
 {
     struct err why = {0};
     enum status status = *value
                              ? config_store(c, o, value, source, &why)
-                             : err_set(&why, STATUS_INVALID_ARGUMENT, "needs a value; try --help");
+                             : err_set(&why, STATUS_INVALID_ARGUMENT, "needs a value; see --help");
 
     return status ? err_set(err, status, "%s %s", who, why.text) : STATUS_OK;
 }
@@ -148,7 +148,7 @@ static enum status config_parse_line(struct config *c, struct config_line *at, c
     const struct config_option *o = config_find(name, name_length);
 
     if (!equals)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "%s: a line is NAME = VALUE", who);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%s: a line must be NAME = VALUE", who);
     if (!o || o->section == CONFIG_ONCE)
         return err_set(err, STATUS_INVALID_ARGUMENT, "%s %s", who,
                        o ? "belongs on the command line" : "is not an option; see reachd.conf(5)");
@@ -160,7 +160,7 @@ static enum status config_parse_line(struct config *c, struct config_line *at, c
     const char *kept = config_keep(c, value, value_length);
 
     return kept ? config_put(c, o, kept, CONFIG_FILE, who, err)
-                : err_set(err, STATUS_NO_MEMORY, "no memory for %s", at->file);
+                : err_set(err, STATUS_NO_MEMORY, "cannot allocate %s: out of memory", at->file);
 }
 
 enum status config_read_text(struct config *out, const char *name, const char *text, size_t size,
@@ -169,7 +169,8 @@ enum status config_read_text(struct config *out, const char *name, const char *t
     struct config_line at = {.file = name};
 
     if (memchr(text, '\0', size))
-        return err_set(err, STATUS_INVALID_ARGUMENT, "%s is not text: it has a zero byte", name);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "%s is not text: the file has a zero byte",
+                       name);
     for (size_t start = 0; start < size;) {
         const char *newline = memchr(text + start, '\n', size - start);
         size_t length = newline ? (size_t)(newline - (text + start)) : size - start;
@@ -235,7 +236,7 @@ static enum status config_parse_file(int argc, char **argv, struct config *out, 
     char *text = malloc(CONFIG_MAX_FILE_BYTES + 1);
 
     if (!text)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the configuration file");
+        return err_set(err, STATUS_NO_MEMORY, "cannot read the configuration file: out of memory");
     out->blame = CONFIG_FILE;
     enum status status = config_load(path, text, &size, err);
 
@@ -273,8 +274,9 @@ static enum status config_parse_list(struct config *c, const struct config_optio
 
         config_trim(&text, &length);
         const char *kept = config_keep(c, text, length);
-        enum status status = kept ? config_put(c, o, kept, CONFIG_ENVIRONMENT, who, err)
-                                  : err_set(err, STATUS_NO_MEMORY, "no memory for %s", who);
+        enum status status =
+            kept ? config_put(c, o, kept, CONFIG_ENVIRONMENT, who, err)
+                 : err_set(err, STATUS_NO_MEMORY, "cannot allocate %s: out of memory", who);
 
         if (status)
             return status;
@@ -357,8 +359,7 @@ static enum status config_parse_argument(int argc, char **argv, int *i, struct c
     const struct config_option *o = config_match(argument, &no);
 
     if (!o)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "there is no option %.60s; try --help",
-                       argument);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "unknown option %.60s; see --help", argument);
     snprintf(who, sizeof who, "--%s%s", no ? "no-" : "", o->name);
     if (!o->argument)
         return value ? err_set(err, STATUS_INVALID_ARGUMENT, "%s takes no value", who)
@@ -470,7 +471,7 @@ enum status config_check_simulated(const struct config *config, struct err *err)
         return STATUS_OK;
     gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
     if (!gpus)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a list of GPUs: out of memory");
     status = gpu_list(&options, gpus, REACH_MAX_GPUS, &count, &why);
     free(gpus);
     return status ? err_set(err, STATUS_INVALID_ARGUMENT, "%s", why.text) : STATUS_OK;

@@ -51,7 +51,7 @@ void config_print_help(FILE *out)
     }
     fputs("\nExit status, as in sysexits.h: 0 fine, 64 wrong command line, 78 wrong configuration\n"
           "file or environment, 75 another process has the database or the address, 69 no driver\n"
-          "or GPU, 73 the database may not be made or read, or --measure cannot write it, 74 an\n"
+          "or GPU, 73 the database or the files of --measure cannot be created or read, 74 an\n"
           "error of a file or the system, 65 invalid data, 70 a bug, 1 any other error.\n",
           out);
 }

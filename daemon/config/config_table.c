@@ -19,14 +19,14 @@ static enum status config_wrong(struct err *err, const char *message)
 static enum status check_listen(const char *value, struct err *err)
 {
     return strrchr(value, ':') ? STATUS_OK
-                               : config_wrong(err, "takes ADDRESS:PORT, such as 127.0.0.1:17322");
+                               : config_wrong(err, "must be ADDRESS:PORT, such as 127.0.0.1:17322");
 }
 
 /* --worker is recognized by config_parse.c if it is the only argument. */
 static enum status check_worker(const char *value, struct err *err)
 {
     (void)value;
-    return config_wrong(err, "goes with no other option");
+    return config_wrong(err, "cannot be combined with another option");
 }
 
 /* ---- the table ---- */
@@ -189,8 +189,8 @@ static enum status store_number(struct config *c, const struct config_option *o,
     unsigned long long n = strtoull(value, &end, 10);
 
     if (value[0] < '0' || value[0] > '9' || *end || errno || n < o->least || n > o->most)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "takes a number from %u to %u, not \"%.40s\"",
-                       o->least, o->most, value);
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "must be a number from %u to %u, not \"%.40s\"", o->least, o->most, value);
     *(uint32_t *)config_field(c, o) = (uint32_t)n;
     return STATUS_OK;
 }
@@ -213,9 +213,9 @@ static enum status store_bytes(struct config *c, const struct config_option *o, 
     uint64_t bytes = 0;
 
     if (units_parse_bytes(value, &bytes, &why))
-        return err_set(err, STATUS_INVALID_ARGUMENT, "takes a size: %s", why.text);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "must be a size: %s", why.text);
     if (bytes == 0)
-        return config_wrong(err, "is 0");
+        return config_wrong(err, "must not be 0");
     *(uint64_t *)config_field(c, o) = bytes;
     return STATUS_OK;
 }
@@ -226,7 +226,7 @@ static enum status store_switch(struct config *c, const struct config_option *o,
     bool *field = config_field(c, o);
 
     if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "takes yes or no, not \"%.40s\"", value);
+        return err_set(err, STATUS_INVALID_ARGUMENT, "must be yes or no, not \"%.40s\"", value);
     *field = value[0] == 'y';
     return STATUS_OK;
 }
@@ -246,7 +246,7 @@ static enum status find_word(const struct config_option *o, const char *value, v
         used +=
             (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "", w->name);
     }
-    return err_set(err, STATUS_INVALID_ARGUMENT, "is one of %s, not \"%.40s\"", words, value);
+    return err_set(err, STATUS_INVALID_ARGUMENT, "must be one of %s, not \"%.40s\"", words, value);
 }
 
 static enum status store_depth(struct config *c, const struct config_option *o, const char *value,

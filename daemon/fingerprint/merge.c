@@ -28,15 +28,15 @@ static bool identities_differ(const struct gpu_identity *a, const struct gpu_ide
                               char *reason)
 {
     if (a->origin != b->origin)
-        return differs(reason, "it was %s and is %s", origin_name(a->origin),
+        return differs(reason, "the origin was %s and is %s", origin_name(a->origin),
                        origin_name(b->origin));
     if (a->mig != b->mig)
         return differs(reason, "MIG mode was %s and is %s", a->mig ? "on" : "off",
                        b->mig ? "on" : "off");
     if (a->sm_count != b->sm_count)
-        return differs(reason, "it had %u SMs and has %u", a->sm_count, b->sm_count);
+        return differs(reason, "the number of SMs was %u and is %u", a->sm_count, b->sm_count);
     if (a->memory_bytes != b->memory_bytes)
-        return differs(reason, "it had %llu bytes of memory and has %llu",
+        return differs(reason, "the memory had %llu bytes and has %llu",
                        (unsigned long long)a->memory_bytes, (unsigned long long)b->memory_bytes);
     return false;
 }
@@ -79,11 +79,12 @@ static bool levels_differ(const struct tlb_level *a, const struct tlb_level *b, 
         return true;
     if (a->shared_by != SHARED_UNKNOWN && b->shared_by != SHARED_UNKNOWN &&
         a->shared_by != b->shared_by)
-        return differs(reason, "level %u: it was shared by %s and is shared by %s", a->level,
+        return differs(reason, "level %u: shared_by was %s and is %s", a->level,
                        shared_by_name(a->shared_by), shared_by_name(b->shared_by));
     if (!sm_partitions_agree(&a->sharing, &b->sharing, &first, &second))
-        return differs(reason, "level %u: SMs %u and %u share it in only one of the two", a->level,
-                       first, second);
+        return differs(reason,
+                       "level %u: SMs %u and %u share the level in only one of the fingerprints",
+                       a->level, first, second);
     return false;
 }
 
@@ -111,9 +112,9 @@ static bool level_counts_differ(const struct fingerprint *earlier, const struct 
     /* An earlier level without known numbers cannot be contradicted. */
     if (b < a && level_is_known(earlier, b) &&
         should_have_seen(newer, earlier, &earlier->levels[b]))
-        return differs(reason, "level %u was there and is not seen any more", b + 1);
+        return differs(reason, "level %u was found before and is not found now", b + 1);
     if (a < b && should_have_seen(earlier, newer, &newer->levels[a]))
-        return differs(reason, "level %u was not there and is seen now", a + 1);
+        return differs(reason, "level %u was not found before and is found now", a + 1);
     return false;
 }
 
@@ -136,8 +137,8 @@ bool fingerprint_contradicts(const struct fingerprint *earlier, const struct fin
                        earlier->topology.level.v, newer->topology.level.v);
     if (!sm_partitions_agree(&earlier->topology.partition, &newer->topology.partition, &first,
                              &second))
-        return differs(reason, "SMs %u and %u are in one group in only one of the two", first,
-                       second);
+        return differs(reason, "SMs %u and %u are in one group in only one of the fingerprints",
+                       first, second);
     return false;
 }
 
@@ -342,7 +343,7 @@ enum status fingerprint_merge(const struct fingerprint *earlier, struct fingerpr
     enum status s;
 
     if (!merged)
-        return err_set(err, STATUS_NO_MEMORY, "no memory to merge two fingerprints");
+        return err_set(err, STATUS_NO_MEMORY, "cannot merge two fingerprints: out of memory");
     s = measurement_id(earlier, earlier_id, err);
     if (s == STATUS_OK)
         s = fingerprint_id(newer, own_id, err);
@@ -355,7 +356,8 @@ enum status fingerprint_merge(const struct fingerprint *earlier, struct fingerpr
         fingerprint_set_depth(merged, newer->depth);
     }
     if (fingerprint_check(merged, &why) != STATUS_OK) {
-        s = err_set(err, STATUS_CONFLICT, "it does not fit what was measured before: %s", why.text);
+        s = err_set(err, STATUS_CONFLICT,
+                    "the new fingerprint contradicts the earlier fingerprint: %s", why.text);
         goto out;
     }
     *newer = *merged;

@@ -62,7 +62,7 @@ enum status gpu_open(const struct gpu_options *options, const char *uuid, struct
 {
     *out = NULL;
     if (!uuid || !uuid[0])
-        return err_set(err, STATUS_INVALID_ARGUMENT, "a GPU is opened by its UUID, none was given");
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the UUID of the GPU to open is missing");
     enum status s = source_for(options)->open(options, uuid, out, err);
     REACH_ASSERT((s == STATUS_OK) == (*out != NULL));
     return s;

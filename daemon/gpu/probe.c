@@ -226,11 +226,11 @@ static enum status check_working_set(const struct probe_spec *spec, struct err *
     if (spec->stride_bytes < PROBE_BLOCK_BYTES ||
         (spec->stride_bytes & (spec->stride_bytes - 1)) != 0)
         return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "probe: stride_bytes is %llu, must be a power of two from 512 on",
+                       "probe: stride_bytes is %llu, must be a power of two of at least 512",
                        (unsigned long long)spec->stride_bytes);
     if (near != (spec->sm_count > 0))
         return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "probe: sms must name the SMs of one side, with spread near alone");
+                       "probe: sms must have the SMs of one side if spread is near, and be empty otherwise");
     if (near && probe_largest_point(spec) / spec->stride_bytes > MAX_GRANULES)
         return check_range("points", probe_largest_point(spec), 1,
                            MAX_GRANULES * spec->stride_bytes, err);

@@ -134,8 +134,8 @@ static enum status set_sms(struct observation_set *set, struct err *err)
         if (first && (first->sm_count != r->sm_count ||
                       memcmp(first->sm_ids, r->sm_ids, sizeof r->sm_ids) != 0))
             return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "one sharing file has %u SMs, another one %u or others: they are not of "
-                           "one GPU",
+                           "one sharing file has %u SMs, another has %u SMs or other SMs: the "
+                           "files must be of one GPU",
                            first->sm_count, r->sm_count);
         first = r;
     }

@@ -35,10 +35,10 @@ enum status discover_stored(struct pipeline *p, struct err *err)
     snprintf(draft->source, sizeof draft->source, "stored");
     if (count == 0)
         err_set_hint(&draft->source_error, STATUS_NOT_FOUND,
-                     "Start reachd without --no-gpus once, so that it measures, or name another "
-                     "state file with --state.",
+                     "Start reachd without --no-gpus once to measure, or name another state file "
+                     "with --state.",
                      "nothing is stored about any GPU");
-    log_info("serving what is stored: %u GPUs", count);
+    log_info("serving %u stored GPUs", count);
     snapshot_publish(p->cell, draft);
     return STATUS_OK;
 }
@@ -70,7 +70,7 @@ static void discover_again(struct pipeline *p)
     if (listing.complete)
         pipeline_merge(p, &listing);
     else if (listing.why.status != STATUS_CANCELLED)
-        log_warning("the driver does not say which GPUs there are: %s", listing.why.text);
+        log_warning("the driver does not list its GPUs: %s", listing.why.text);
 }
 
 /* Sleeps. The thread beats its heartbeat whenever it wakes. The mutex is held. */

@@ -81,7 +81,7 @@ static void gpu_thread_log_result(const struct gpu_thread *thread, const struct 
 
     for (uint32_t part = 0; part < PART_COUNT; part++) {
         if (fp->kept[part].id[0])
-            log_debug("gpu %u: %s is kept from %s of %s", thread->index,
+            log_debug("gpu %u: the part %s is kept from fingerprint %s of %s", thread->index,
                       fingerprint_part_name((enum fingerprint_part)part, name), fp->kept[part].id,
                       clock_rfc3339(fp->kept[part].taken_at, when, sizeof when));
     }
@@ -186,7 +186,7 @@ static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
 
     thread->retry_pause = pause < GPU_THREAD_LONGEST_PAUSE ? pause : GPU_THREAD_LONGEST_PAUSE;
     thread->retry_at = clock_monotonic() + thread->retry_pause;
-    log_info("gpu %u %s is %s again in %llu s", thread->index, thread->identity.uuid,
+    log_info("gpu %u %s will be %s again in %llu s", thread->index, thread->identity.uuid,
              known ? "checked" : "measured",
              (unsigned long long)((thread->retry_pause + NSEC_PER_SEC - 1) / NSEC_PER_SEC));
 }
@@ -270,9 +270,9 @@ enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *e
         return STATUS_OK;
     }
     if (measurement->state != MEASUREMENT_QUEUED)
-        return err_set(err, STATUS_CONFLICT, "%s has ended already: it is %s", measurement->id,
+        return err_set(err, STATUS_CONFLICT, "%s has already ended with state %s", measurement->id,
                        measurement_state_name(measurement->state));
-    err_set(&why, STATUS_CANCELLED, "cancelled before it began");
+    err_set(&why, STATUS_CANCELLED, "cancelled before the start");
     queue_end_cancelled(measurement, &why, clock_wall_seconds());
     if (thread->slot == QUEUE_NONE)
         gpu_thread_publish_cancelled(thread, measurement);
@@ -310,7 +310,7 @@ static void gpu_thread_found(void *self, const struct gpu_listed *gpu)
         l->gpus[l->count++] = *gpu;
         f->pipeline->merge(f->pipeline, l);
     } else {
-        log_warning("gpu %s is not served: there is room for %d", gpu->identity.uuid,
+        log_warning("gpu %s is not served: the limit is %d GPUs", gpu->identity.uuid,
                     REACH_MAX_GPUS);
     }
 }
@@ -360,7 +360,7 @@ static enum status gpu_thread_measure(struct gpu_thread *thread, struct measure_
     struct pipeline *p = thread->pipeline;
 
     if (!result.known)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory");
     const struct snapshot *s = snapshot_acquire(p->cell);
     const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
 
@@ -397,7 +397,7 @@ static void gpu_thread_checked(struct gpu_thread *thread, const struct check *ch
         err_set_hint(&update.error, STATUS_CONFLICT, MEASURE_AGAIN_HINT, "%s", check->message);
     if (changed && thread->pipeline->options.measure_unknown &&
         gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &again, NULL))
-        log_warning("gpu %u is stale, and its queue is full", thread->index);
+        log_warning("gpu %u is stale, and the queue of the GPU is full", thread->index);
     update.state = gpu_thread_queued_or(thread, changed ? GPU_STATE_STALE : GPU_STATE_READY);
     gpu_thread_publish(thread, &update);
     log_info("gpu %u %s: %s", thread->index, measurement->uuid, measurement->message);
@@ -413,7 +413,7 @@ static enum status gpu_thread_check(struct gpu_thread *thread,
     nsec_t probe_ns = 0;
     const struct snapshot_gpu *const gpu = gpu_thread_find(thread, s);
     enum status status = gpu ? verify_gpu(request, &gpu->fingerprint, &check, &probe_ns, err)
-                             : err_set(err, STATUS_CANCELLED, "the GPU is not listed any more");
+                             : err_set(err, STATUS_CANCELLED, "the GPU is no longer listed");
 
     snapshot_release(s);
     if (!status && check.result == CHECK_UNSURE)

@@ -55,7 +55,9 @@ void gpu_thread_publish_pending(struct gpu_thread *thread)
 
     snapshot_release(current);
     if (gpu && !draft) {
-        log_error("gpu %u: no memory for a snapshot; an older one stays published", thread->index);
+        log_error("gpu %u: cannot allocate a snapshot: out of memory; the previous snapshot stays "
+                  "published",
+                  thread->index);
         pthread_cond_signal(&thread->wake);
         return;
     }

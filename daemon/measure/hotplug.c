@@ -105,7 +105,7 @@ static bool merge_unidentified(struct gpu_thread *thread, const struct err *why,
     thread->retry_at = 0;
     gpu->unidentified = true;
     gpu->state = GPU_STATE_FAILED;
-    err_set(&gpu->last_error, why->status, "the driver cannot identify it: %s", why->text);
+    err_set(&gpu->last_error, why->status, "the driver cannot identify the GPU: %s", why->text);
     log_warning("gpu %s: %s", gpu->identity.uuid, gpu->last_error.text);
     pthread_cond_signal(&thread->wake); /* the thread polls for it from time to time */
     return true;
@@ -176,10 +176,11 @@ static bool merge_absent(struct gpu_thread *thread, const struct gpu_listing *li
         err_set_hint(&gpu->last_error, STATUS_NOT_FOUND, FORGET_HINT,
                      "the driver shows no GPU %s; %s is at its PCI address", uuid, other->uuid);
     else if (listing->unnamed)
-        err_set_hint(&gpu->last_error, STATUS_NOT_FOUND, FORGET_HINT,
-                     "the driver shows no GPU %s; it may be one of %u that cannot be identified: "
-                     "%.200s",
-                     uuid, listing->unnamed, listing->why_unnamed.text);
+        err_set_hint(
+            &gpu->last_error, STATUS_NOT_FOUND, FORGET_HINT,
+            "the driver shows no GPU %s; the GPU may be one of %u that cannot be identified: "
+            "%.200s",
+            uuid, listing->unnamed, listing->why_unnamed.text);
     else
         err_set_hint(&gpu->last_error, STATUS_NOT_FOUND, FORGET_HINT, "the driver shows no GPU %s",
                      uuid);
@@ -241,7 +242,7 @@ static bool make_room(struct pipeline *p, struct snapshot *draft, bool changed[R
         at--;
     if (at-- == 0)
         return false;
-    log_warning("gpu %s is lost and not listed any more: there is room for %d",
+    log_warning("gpu %s is lost and no longer listed: the limit is %d GPUs",
                 draft->gpus[at].identity.uuid, REACH_MAX_GPUS);
     pipeline_remove(p, draft, at);
     memmove(changed + at, changed + at + 1, (REACH_MAX_GPUS - at - 1) * sizeof *changed);
@@ -267,7 +268,7 @@ static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing
                            const struct snapshot *arrivals, struct snapshot *draft,
                            bool changed[REACH_MAX_GPUS])
 {
-    struct err err = {.text = "there is no room for it"};
+    struct err err = {.text = "the table of GPUs is full"};
     bool any = false;
 
     for (uint32_t i = 0; i < arrivals->gpu_count; i++) {
@@ -354,7 +355,8 @@ static void merge(struct pipeline *p, const struct gpu_listing *listing,
     struct snapshot *draft = copy_with_room(p, arrivals->gpu_count);
 
     if (!draft) {
-        log_error("no memory for a snapshot; an older one stays published");
+        log_error(
+            "cannot allocate a snapshot: out of memory; the previous snapshot stays published");
         return;
     }
     const bool was_discovering = draft->discovering;
@@ -395,7 +397,7 @@ void pipeline_merge(struct pipeline *p, struct gpu_listing *listing)
     if (is_too_early(p, listing))
         return;
     if (find_arrivals(p, listing, &arrivals, &err)) {
-        log_error("the list of the driver is not read: %s", err.text);
+        log_error("cannot read the GPU list of the driver: %s", err.text);
         return;
     }
     pthread_mutex_lock(&p->mutex);

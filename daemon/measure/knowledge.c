@@ -32,18 +32,19 @@ static enum status knowledge_replace(struct knowledge *k, const struct fingerpri
                                      struct err *err)
 {
     if (!k->doubted && !quiet)
-        return err_set(err, STATUS_DISTURBED,
-                       "beside other work on the GPU it contradicts what is known: %s", reason);
+        return err_set(
+            err, STATUS_DISTURBED,
+            "the measurement ran beside other work and contradicts the stored results: %s", reason);
     if (!is_confirmed(k, measured)) {
         k->suspected = true;
         k->suspect = *measured;
         return err_set(err, STATUS_DISTURBED,
-                       "it contradicts what is known of this GPU, and no second measurement has "
-                       "confirmed it: %s",
+                       "the measurement contradicts the stored results of this GPU, and no second "
+                       "measurement confirms it: %s",
                        reason);
     }
-    log_warning("gpu %s has changed: %s; all that was known of it is dropped", measured->gpu.uuid,
-                reason);
+    log_warning("gpu %s has changed: %s; the stored results of this GPU are dropped",
+                measured->gpu.uuid, reason);
     *out = *measured;
     return fingerprint_drop(k->known, reason, out, err);
 }

@@ -54,7 +54,7 @@ static void tell_threads(struct pipeline *p, const struct snapshot *s)
         if (!thread || thread->index == i)
             continue;
         if (p->discovery.found && thread->index != UINT32_MAX)
-            log_info("gpu %u %s is gpu %u from now on", thread->index, thread->identity.uuid, i);
+            log_info("gpu %u %s is now gpu %u", thread->index, thread->identity.uuid, i);
         thread->index = i;
     }
 }

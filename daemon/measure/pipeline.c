@@ -29,7 +29,7 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
 
     *out = p;
     if (!p)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the pipeline");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the pipeline: out of memory");
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->discovery.wake, NULL);
     p->store = store;
@@ -125,7 +125,7 @@ enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth dep
     enum status status = STATUS_OK;
 
     if ((unsigned)depth >= DEPTH_COUNT)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "there is no such depth");
+        return err_set(err, STATUS_INVALID_ARGUMENT, "unknown depth");
     if (p->options.stored_only)
         return err_set_hint(err, STATUS_NOT_SUPPORTED,
                             "Start reachd without --no-gpus on the host of the GPU.",
@@ -173,7 +173,8 @@ static enum status pipeline_drop(struct pipeline *p, const char *uuid, struct er
     struct snapshot *draft = snapshot_draft_copy(now);
     bool none[REACH_MAX_GPUS] = {false};
     enum status status =
-        draft ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot");
+        draft ? STATUS_OK
+              : err_set(err, STATUS_NO_MEMORY, "cannot allocate a snapshot: out of memory");
 
     if (draft && gpu) {
         pipeline_remove(p, draft, (uint32_t)(gpu - now->gpus));
@@ -212,8 +213,8 @@ static int pipeline_find(struct pipeline *p, const char *id, struct err *err)
     const int slot = queue_find(&p->queue, id);
 
     if (slot == QUEUE_NONE)
-        err_set(err, STATUS_NOT_FOUND, "there is no measurement %.40s; the last %d are remembered",
-                id, QUEUE_MAX);
+        err_set(err, STATUS_NOT_FOUND,
+                "there is no measurement %.40s; the last %d measurements are kept", id, QUEUE_MAX);
     return slot;
 }
 
@@ -228,7 +229,8 @@ enum status pipeline_cancel(struct pipeline *p, const char *id, struct measureme
         struct gpu_thread *const thread = pipeline_find_thread(p, p->queue.items[slot].uuid);
 
         status = thread ? gpu_thread_cancel(thread, slot, err)
-                        : err_set(err, STATUS_CONFLICT, "its GPU is not listed any more");
+                        : err_set(err, STATUS_CONFLICT,
+                                  "the GPU of the measurement is no longer listed");
         *out = p->queue.items[slot];
     }
     pthread_mutex_unlock(&p->mutex);

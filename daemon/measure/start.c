@@ -45,7 +45,8 @@ static void pipeline_recall(struct pipeline *p, const struct gpu_identity *ident
         fingerprint_init(&out->fingerprint);
         if (status != STATUS_NOT_FOUND) {
             out->last_error = err;
-            log_warning("gpu %s: no fingerprint from the store: %s", identity->uuid, err.text);
+            log_warning("gpu %s: cannot read a fingerprint from the store: %s", identity->uuid,
+                        err.text);
         }
         return;
     }
@@ -67,7 +68,8 @@ enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, 
     struct snapshot *draft = *out = snapshot_draft(count);
 
     if (!draft)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a snapshot of %u GPUs", count);
+        return err_set(err, STATUS_NO_MEMORY,
+                       "cannot allocate a snapshot of %u GPUs: out of memory", count);
     snprintf(draft->source, sizeof draft->source, "%s",
              p->options.gpu.simulated && p->options.gpu.simulated[0] ? "simulated" : "cuda");
     for (uint32_t i = 0; i < count; i++)
@@ -103,7 +105,8 @@ enum status pipeline_start_thread(struct pipeline *p, const struct gpu_identity 
     pthread_attr_t attributes;
 
     if (!thread)
-        return err_set(err, STATUS_FULL, "too many GPUs come and go");
+        return err_set(err, STATUS_FULL,
+                       "cannot serve another GPU: too many GPUs were added and removed");
     thread->pipeline = p;
     thread->index = UINT32_MAX;
     thread->identity = *identity;
@@ -171,8 +174,8 @@ static void pipeline_explain_divided(const struct snapshot *s, struct snapshot_g
         count++;
     }
     err_set_hint(&gpu->last_error, STATUS_NOT_SUPPORTED,
-                 "Ask for one of its instances: GET /v1/gpus lists them (MIG-..).",
-                 "it is divided by MIG, and %u of its instances can be used%s", count, names);
+                 "Request one of the MIG instances that GET /v1/gpus lists (MIG-..).",
+                 "the GPU is divided by MIG, and %u of its instances can be used%s", count, names);
 }
 
 /* Queues a full measurement for every GPU of `which` without a valid fingerprint, and a check for
@@ -265,7 +268,7 @@ static enum status list_expected(struct pipeline *p, struct gpu_identity out[REA
 
     *out_count = 0;
     if (!all)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a list of GPUs: out of memory");
     if (!simulated && p->options.list_lost)
         status = store_list_gpus(p->store, all, MOST_STORED, &count, err);
     for (uint32_t i = 0; i < count; i++) {
@@ -275,7 +278,7 @@ static enum status list_expected(struct pipeline *p, struct gpu_identity out[REA
         if (*out_count < REACH_MAX_GPUS)
             out[(*out_count)++] = all[i];
         else
-            log_warning("gpu %s is stored and not listed: there is room for %d", uuid,
+            log_warning("gpu %s is stored and not listed: the limit is %d GPUs", uuid,
                         REACH_MAX_GPUS);
     }
     free(all);
@@ -298,7 +301,7 @@ enum status pipeline_publish_expected(struct pipeline *p, struct err *err)
         return status;
     draft->discovering = true;
     err_set(&draft->source_error, STATUS_NOT_READY,
-            "GPU discovery is running: the driver has not yet answered which GPUs there are");
+            "GPU discovery is running: the driver has not yet listed its GPUs");
     pthread_mutex_lock(&p->mutex);
     for (uint32_t i = 0; i < count && !status; i++) {
         draft->gpus[i].state = GPU_STATE_CHECKING;

@@ -109,7 +109,7 @@ enum status verify_gpu(const struct measure_request *request, const struct finge
     *probe_ns = 0;
     *out = (struct check){.result = CHECK_UNSURE};
     if (!r)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a check");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the check of a GPU: out of memory");
     r->request = request;
     r->fp = fp;
     enum status status = measure_open(request, &r->worker, &r->set.gpu, &r->set.limits, err);

@@ -28,7 +28,8 @@ static enum status grow(struct observation **items, size_t count, size_t *capaci
         return STATUS_OK;
     grown = reallocarray(*items, wanted, sizeof(*grown));
     if (!grown)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for %zu observations", wanted);
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate %zu observations: out of memory",
+                       wanted);
     *items = grown;
     *capacity = wanted;
     return STATUS_OK;

@@ -332,8 +332,8 @@ static void values_from_json(struct json_reader *in, struct observation_values *
     }
     o->result.values = calloc(count, sizeof(*o->result.values));
     if (!o->result.values) {
-        json_reader_absorb(in,
-                           err_set(in->err, STATUS_NO_MEMORY, "no memory for %zu values", count));
+        json_reader_absorb(in, err_set(in->err, STATUS_NO_MEMORY,
+                                       "cannot allocate %zu values: out of memory", count));
         return;
     }
     o->result.value_count = count;

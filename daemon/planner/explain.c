@@ -107,7 +107,7 @@ static void write_cannot_say(const struct explaining *e)
     char asked[FORMAT_SIZE_BYTES];
 
     snprintf(out->reason, sizeof(out->reason),
-             "Cannot say: fingerprint %s does not know what %ss of %u bytes reach %s%s (%s).",
+             "Unknown: fingerprint %s lacks what %ss of %u bytes reach %s%s (%s).",
              out->fingerprint_id, access_name(e->request->access), out->transaction_bytes,
              kind ? "within the reach" : "over ", kind ? "" : format_size(e->request->bytes, asked),
              reason_slug(missing->reason));
@@ -138,18 +138,18 @@ static void write_cached(const struct explaining *e, char *out, size_t room)
                  from_cache ? "L2" : "memory");
     else
         snprintf(out, room,
-                 "caches keep a part of such a set, and it was measured at %.4g: what else the job "
-                 "does is the limit, not the TLB",
+                 "caches keep a part of such a set, and it was measured at %.4g: other work of the "
+                 "job is the limit, not the TLB",
                  e->cached_gbps.v);
 }
 
 static void write_verdict(const struct explaining *e)
 {
-    static const char *const verdicts[] = {[BOTTLENECK_CANNOT_SAY] = "Cannot say",
-                                           [BOTTLENECK_TRANSLATION] =
-                                               "Translation is the bottleneck",
-                                           [BOTTLENECK_PARTLY] = "Translation is a part of it",
-                                           [BOTTLENECK_NOT] = "Translation is not the bottleneck"};
+    static const char *const verdicts[] = {
+        [BOTTLENECK_CANNOT_SAY] = "Unknown",
+        [BOTTLENECK_TRANSLATION] = "Translation is the bottleneck",
+        [BOTTLENECK_PARTLY] = "Translation is a part of the bottleneck",
+        [BOTTLENECK_NOT] = "Translation is not the bottleneck"};
     struct explain_answer *out = e->out;
     const double observed = e->request->observed_gbps;
     char asked[FORMAT_SIZE_BYTES];
@@ -162,11 +162,11 @@ static void write_verdict(const struct explaining *e)
         snprintf(more, sizeof(more), "nothing is lost");
     else if (observed > out->expected_gbps.v * ABOVE_EXPECTED)
         snprintf(more, sizeof(more),
-                 "the job is faster than random accesses anywhere can be, so it is less random, or "
-                 "a part of it is placed already");
+                 "the job is faster than random accesses anywhere can be, so its accesses are less "
+                 "random, or a part of the job is already placed");
     else
         snprintf(more, sizeof(more),
-                 "translation accounts for %.0f%% of the time that an access takes longer",
+                 "translation accounts for %.0f%% of the extra time of an access",
                  out->translation_share.v * 100);
     write_scattered(e, more + strlen(more), sizeof(more) - strlen(more));
     snprintf(out->reason, sizeof(out->reason),
@@ -187,31 +187,32 @@ static void write_checks(const struct explaining *e)
     if (e->limit.observed)
         format_size(e->limit.usable_bytes / 2, half);
     if (is_bottleneck) {
-        snprintf(out->checks[0], sizeof(out->checks[0]),
-                 "Run the same job over %s, half of the reach: it should reach some %.4g GB/s.",
-                 half, out->in_reach_gbps.v);
+        snprintf(
+            out->checks[0], sizeof(out->checks[0]),
+            "Run the same job over %s, half of the reach: the job should reach about %.4g GB/s.",
+            half, out->in_reach_gbps.v);
         snprintf(out->checks[1], sizeof(out->checks[1]),
-                 "Run it with windows by group, as the plan for these bytes has them: about the "
-                 "same there.");
+                 "Run the job with windows by group, as the plan for these bytes has them: the "
+                 "throughput should be about the same.");
         snprintf(out->checks[2], sizeof(out->checks[2]),
                  "Control: the same number of windows, assigned to SMs without regard to groups. "
-                 "If that helps too, it was not the TLB.");
+                 "If these windows help too, the TLB was not the cause.");
         if (out->bottleneck == BOTTLENECK_PARTLY)
             snprintf(out->checks[3], sizeof(out->checks[3]),
-                     "What is still lost over half of the reach has another cause: find that "
-                     "first.");
+                     "The loss that remains over half of the reach has another cause: find this "
+                     "cause first.");
         return;
     }
     snprintf(out->checks[0], sizeof(out->checks[0]),
-             "To verify, run the same job over %s: it should be no faster there.", half);
+             "To verify, run the same job over %s: the job should be no faster.", half);
     if (!IS_KNOWN(out->translation_share))
         return;
     snprintf(out->checks[1], sizeof(out->checks[1]),
-             "Check what else the job does: its input and the link that brings it, work per "
+             "Check the other work of the job: its input and the link of the input, work per "
              "access, too few warps, many atomics on one address.");
     snprintf(out->checks[2], sizeof(out->checks[2]),
-             "Check how much memory moves per access (a profiler's sectors per "
-             "request): uncoalesced ones move more than %u bytes.",
+             "Check how much memory moves per access (a profiler's sectors per request): "
+             "uncoalesced accesses move more than %u bytes.",
              out->transaction_bytes);
     snprintf(out->checks[3], sizeof(out->checks[3]),
              "Check for other work on the GPU, and for clocks below those of the fingerprint.");
@@ -230,12 +231,13 @@ enum status explain_loss(const struct fingerprint *fp, const struct explain_requ
     if (s != STATUS_OK)
         return s;
     if (!(request->observed_gbps > 0 && request->observed_gbps <= STRATEGY_MAX_RATE))
-        return err_set_field(err, STATUS_INVALID_ARGUMENT, "gbps",
-                             "gbps must be a number above 0 and up to %.0f: what the job sees",
-                             STRATEGY_MAX_RATE);
+        return err_set_field(
+            err, STATUS_INVALID_ARGUMENT, "gbps",
+            "gbps must be above 0 and at most %.0f: the throughput that the job observes",
+            STRATEGY_MAX_RATE);
     if (!(request->scattered >= 0 && request->scattered <= 1))
         return err_set_field(err, STATUS_INVALID_ARGUMENT, "contiguous",
-                             "contiguous must be a number from 0 to 1: check it");
+                             "contiguous must be a number from 0 to 1");
     memcpy(out->fingerprint_id, e.limit.fingerprint_id, sizeof(out->fingerprint_id));
     expect(&e);
     classify(&e);

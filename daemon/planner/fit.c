@@ -251,17 +251,16 @@ static void find_speeds(struct fitting *f)
 static void write_reason(struct fitting *f)
 {
     static const char *const places[FIT_LEVEL_COUNT] = {
-        [FIT_UNKNOWN] = "where it stays was not measured",
-        [FIT_L1] = "it stays in the L1 of each SM",
-        [FIT_L2] = "it stays in the L2",
-        [FIT_L2_NEAR] =
-            "it stays in the L2 if each SM reads only what lives on its own side (plan: "
-            "sides), and otherwise in part",
-        [FIT_MEMORY] = "memory answers what the L2 does not keep; it is within the reach, so it is "
-                       "not the TLB",
+        [FIT_UNKNOWN] = "the place of the set was not measured",
+        [FIT_L1] = "the set stays in the L1 of each SM",
+        [FIT_L2] = "the set stays in the L2",
+        [FIT_L2_NEAR] = "the set stays in the L2 if each SM reads only data on its own side (plan: "
+                        "sides), and otherwise in part",
+        [FIT_MEMORY] = "memory answers the reads that miss the L2; the set is within the reach, so "
+                       "the TLB is not the limit",
         [FIT_OUT_OF_REACH] =
-            "it is more than an SM group reaches, so translation is a limit (plan)",
-        [FIT_BEYOND_MEMORY] = "it is more than this GPU has"};
+            "the set is more than an SM group reaches, so translation is a limit (plan)",
+        [FIT_BEYOND_MEMORY] = "the set is more than the memory of this GPU"};
     struct fit_answer *const out = f->out;
     char size[FORMAT_SIZE_BYTES];
     char part[FORMAT_SIZE_BYTES];
@@ -326,7 +325,7 @@ enum status fit_plan(const struct fingerprint *fp, const struct fit_request *req
         s = strategy_sizes(request->element_bytes, 0, &element, &out->transaction_bytes, err);
     if (s == STATUS_OK && shared.v > PLACEMENT_MAX_BYTES)
         s = err_set_field(err, STATUS_INVALID_ARGUMENT, "shared_bytes",
-                          "shared_bytes is more than any SM has: check it");
+                          "shared_bytes must be at most the shared memory of an SM");
     if (s != STATUS_OK)
         return s;
     f.spread = request->reuse == FIT_OWN ? SET_OWN : SET_SAME;

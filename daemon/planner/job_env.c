@@ -47,7 +47,8 @@ char *job_env_text(const struct fingerprint *fp, const char *id, struct err *err
     out = text ? realloc(text, bytes + CHECK_BYTES) : NULL;
     if (!out) {
         free(text);
-        err_set(err, STATUS_NO_MEMORY, "no memory for the environment of GPU %s", fp->gpu.uuid);
+        err_set(err, STATUS_NO_MEMORY, "cannot allocate the environment of GPU %s: out of memory",
+                fp->gpu.uuid);
         return NULL;
     }
     bytes -= strlen("}\n");
@@ -115,7 +116,7 @@ char *job_env_variables(const struct fingerprint *fp, const char *id, struct err
         s = fclose(out) == 0 ? s : STATUS_NO_MEMORY;
     }
     if (text && s == STATUS_NO_MEMORY)
-        err_set(err, s, "no memory for the environment of GPU %s", fp->gpu.uuid);
+        err_set(err, s, "cannot allocate the environment of GPU %s: out of memory", fp->gpu.uuid);
     free(text);
     if (s == STATUS_OK)
         return variables;
@@ -133,14 +134,15 @@ static enum status check_text(const char *text, size_t bytes, struct err *err)
     char check[CHECK_BYTES];
 
     if (strncmp(text, BEGIN, strlen(BEGIN)) != 0 || strspn(version, DIGITS) == 0)
-        return err_set(err, STATUS_CORRUPT, "it does not begin with %s and a number", BEGIN);
+        return err_set(err, STATUS_CORRUPT, "the value does not begin with %s and a number", BEGIN);
     if (strspn(version, DIGITS) != 1 || version[0] != '1')
-        return err_set(err, STATUS_NOT_SUPPORTED, "it has version %.*s, not 1",
+        return err_set(err, STATUS_NOT_SUPPORTED, "the value has version %.*s, not 1",
                        (int)strspn(version, DIGITS), version);
     if (bytes == JOB_ENV_TEXT_BYTES)
-        return err_set(err, STATUS_CORRUPT, "it has %d bytes or more", (int)JOB_ENV_TEXT_BYTES);
+        return err_set(err, STATUS_CORRUPT, "the value has %d bytes or more",
+                       (int)JOB_ENV_TEXT_BYTES);
     if (strcmp(text + checked, format_check(text, checked, check)) != 0)
-        return err_set(err, STATUS_CORRUPT, "it was truncated or changed");
+        return err_set(err, STATUS_CORRUPT, "the value was truncated or changed");
     return STATUS_OK;
 }
 
@@ -155,7 +157,7 @@ static enum status read_document(const json_t *document, struct fingerprint *out
     if (!id || !fingerprint_is_id(id))
         return err_set(err, STATUS_CORRUPT, "field id: must be the id of a fingerprint");
     if (!out->gpu.uuid[0])
-        return err_set(err, STATUS_CORRUPT, "field gpu.uuid: missing");
+        return err_set(err, STATUS_CORRUPT, "field gpu.uuid is missing");
     memcpy(out_id, id, strlen(id) + 1);
     return STATUS_OK;
 }
@@ -172,7 +174,7 @@ enum status job_env_read(const char *text, struct fingerprint *out, char *out_id
         return s;
     json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
     s = json ? read_document(json, out, out_id, err)
-             : err_set(err, STATUS_CORRUPT, "it is not JSON");
+             : err_set(err, STATUS_CORRUPT, "the value is not JSON");
     json_decref(json);
     return s;
 }

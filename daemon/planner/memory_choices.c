@@ -522,11 +522,11 @@ static void add_kind(struct advising *a, const struct memory_facts *m)
 
     if (!has_curve(m)) {
         leave_out(
-            a, m->kind, m->peer_uuid, "Nothing is known of it: %s.",
+            a, m->kind, m->peer_uuid, "The fingerprint lacks this memory: %s.",
             reason_slug(IS_KNOWN(m->probed_bytes) ? REASON_NOT_MEASURED : m->probed_bytes.reason));
     } else if (IS_KNOWN(most) && a->request->bytes > most.v) {
         format_size_pair(a->request->bytes, most.v, asked, there);
-        leave_out(a, m->kind, m->peer_uuid, "%s are more than the %s that there are.", asked,
+        leave_out(a, m->kind, m->peer_uuid, "%s are more than the %s of this memory.", asked,
                   there);
     } else {
         add_kind_choice(a, m, STRATEGY_NAIVE, 0);
@@ -600,11 +600,11 @@ static const char *size_note(const struct advising *a)
     const struct memory_choice *const first = &a->out->choices[0];
 
     if (first->kind == MEMORY_PEER && !IS_KNOWN(first->capacity_bytes))
-        return " How much memory the peer has is not recorded: measure again.";
+        return " The memory size of the peer is not recorded: measure again.";
     if (!IS_KNOWN(device_bytes(a->fp)) && !memory_kind_is_host(first->kind))
-        return " How much memory the GPU has is not recorded.";
+        return " The memory size of the GPU is not recorded.";
     return a->request->location != LOCATION_DEVICE && !IS_KNOWN(a->fp->conditions.host_memory_bytes)
-               ? " How much memory the host has is not recorded."
+               ? " The memory size of the host is not recorded."
                : "";
 }
 
@@ -635,7 +635,7 @@ static const char *nothing_left_step(const struct advising *a)
         if (!is_requested(a->request, m->kind))
             continue;
         if (has_curve(m))
-            return "Ask for no more than the detail says there is.";
+            return "Request at most the size in the detail.";
         why = m->probed_bytes.reason;
     }
     return next_step_full(a->fp, why);
@@ -669,7 +669,7 @@ static void write_next_step(const struct advising *a)
         if (w->kind == MEMORY_DEVICE)
             step = next_step_full(a->fp, w->gbps.reason);
         else if (w->gbps.reason == REASON_BEYOND_MEMORY && had == DEPTH_MEMORY)
-            step = "Depth memory reads as much as is available and the limits of reachd allow.";
+            step = "Depth memory reads all available memory within the limits of reachd.";
         else
             step = next_step(a->fp, had, DEPTH_MEMORY, w->gbps.reason);
     }

@@ -15,7 +15,8 @@ const char *next_step(const struct fingerprint *fp, enum depth had, enum depth n
                       enum reason why)
 {
     if (fp->gpu.origin == ORIGIN_IMPORTED)
-        return "Measure the GPU with reachd (reachctl measure): an import determines no more.";
+        return "Measure the GPU with reachd (reachctl measure): an import cannot determine the "
+               "number.";
     if (!covers(had, needed))
         return needed == DEPTH_MEMORY
                    ? "Measure with depth memory: POST /v1/gpus/{gpu}/measurements with "
@@ -34,9 +35,10 @@ const char *next_step(const struct fingerprint *fp, enum depth had, enum depth n
     case REASON_DISAGREEMENT:
     case REASON_TOO_LITTLE_DATA:
     case REASON_IRREGULAR:
-        return "It was not found at this depth: measure again when no other job runs on the GPU.";
+        return "This depth did not find the number: measure again when no other job runs on the "
+               "GPU.";
     default:
-        return "There is nothing to do: this GPU or its driver does not show it.";
+        return "There is nothing to do: this GPU or its driver does not show the property.";
     }
 }
 

@@ -229,21 +229,19 @@ static enum status refuse(const struct plan *plan, uint64_t needed, bool empty, 
 
     format_size_pair(plan->unit_bytes, plan->limit.usable_bytes, unit, usable);
     if (asked != 0 && asked < needed)
-        return err_set_field(
-            err, STATUS_INVALID_ARGUMENT, "windows",
-            "windows=%u would make them longer than the %s that an SM group reaches: "
-            "ask for at least %llu",
-            asked, usable, (unsigned long long)needed);
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "windows",
+                             "windows=%u would be longer than the %s that an SM group reaches: "
+                             "request at least %llu",
+                             asked, usable, (unsigned long long)needed);
     if (empty)
-        return err_set_field(
-            err, STATUS_INVALID_ARGUMENT, bounds_field(plan->request),
-            "window bounds at multiples of %s leave a window empty: ask for fewer windows or "
-            "a finer granularity",
-            unit);
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, bounds_field(plan->request),
+                             "window bounds at multiples of %s leave a window empty: request fewer "
+                             "windows or a finer granularity",
+                             unit);
     return err_set_field(
         err, STATUS_INVALID_ARGUMENT, bounds_field(plan->request),
         "window bounds at multiples of %s leave a window longer than the %s that an SM group "
-        "reaches: ask for a finer granularity, or more windows",
+        "reaches: request a finer granularity, or more windows",
         unit, usable);
 }
 
@@ -298,7 +296,7 @@ static enum status several_windows(struct plan *plan, struct placement_answer *o
     if (plan->active.count == 0)
         return err_set_hint(
             err, STATUS_NOT_APPLICABLE, next_step_full(plan->fp, REASON_TOO_LITTLE_DATA),
-            "fingerprint %s does not have which SMs share a TLB", out->fingerprint_id);
+            "fingerprint %s lacks the SM groups that share a TLB", out->fingerprint_id);
     if (needed > most) {
         answer_not_enough(plan, needed, out);
         return STATUS_OK;

@@ -22,10 +22,9 @@ static enum status check_bytes(uint64_t bytes, struct err *err)
 {
     if (bytes == 0)
         return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
-                             "bytes is 0: give the number of bytes that the job touches");
+                             "bytes must be at least 1: the number of bytes that the job accesses");
     if (bytes > PLACEMENT_MAX_BYTES)
-        return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
-                             "bytes is more than 1 PiB, which no GPU has: check the number");
+        return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes", "bytes must be at most 1 PiB");
     return STATUS_OK;
 }
 
@@ -121,8 +120,8 @@ enum status reach_limit_read(const struct fingerprint *fp, uint64_t bytes, const
     out->usable_bytes = usable_of(fp);
     if (out->usable_bytes == 0)
         return err_set_hint(err, STATUS_NOT_APPLICABLE, next_step_full(fp, REASON_TOO_LITTLE_DATA),
-                            "fingerprint %s has a reach of a single TLB entry, which leaves no "
-                            "room for an unaligned base",
+                            "fingerprint %s has a reach of a single TLB entry, which is too short "
+                            "for an unaligned base",
                             out->fingerprint_id);
     return STATUS_OK;
 }
@@ -140,15 +139,15 @@ enum status reach_limit_reserve(struct reach_limit *limit, uint64_t reserve_byte
 
     if (reserve_bytes > PLACEMENT_MAX_BYTES)
         return err_set_field(err, STATUS_INVALID_ARGUMENT, "reserve",
-                             "reserve is more than 1 PiB, which no GPU has: check the number");
+                             "reserve must be at most 1 PiB");
     if (reserve_bytes == 0 || !limit->observed)
         return STATUS_OK;
     taken = reach_limit_taken(limit->entry_bytes, reserve_bytes);
     if (taken >= limit->usable_bytes) {
         format_size_pair(reserve_bytes, limit->usable_bytes, reserve, usable);
         return err_set_hint(err, STATUS_NOT_APPLICABLE, "Reserve less.",
-                            "the reserve of %s leaves nothing of the %s that an SM group reaches",
-                            reserve, usable);
+                            "the reserve of %s exhausts the %s that an SM group reaches", reserve,
+                            usable);
     }
     limit->usable_bytes -= taken;
     return STATUS_OK;
@@ -165,7 +164,7 @@ enum status reach_limit_alignment(struct reach_limit *limit, uint64_t alignment_
     if (alignment_bytes >= limit->usable_bytes) {
         format_size_pair(alignment_bytes, limit->usable_bytes, margin, usable);
         return err_set_hint(err, STATUS_NOT_APPLICABLE,
-                            "Ask for a smaller granularity, or for fewer allocations.",
+                            "Request a smaller granularity, or fewer allocations.",
                             "the bounds of the allocations need a margin of %s, and an SM group "
                             "reaches %s",
                             margin, usable);

@@ -149,7 +149,7 @@ static enum status check_layout(const struct scope_request *request, struct layo
     for (uint32_t i = 0; i < out->count; i++) {
         if (out->count > 1 && (out->of[i].bytes == 0 || out->of[i].bytes > PLACEMENT_MAX_BYTES))
             return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
-                                 "bytes must be from 1 to 1 PiB: check them");
+                                 "bytes must be from 1 to 1 PiB");
         if (out->of[i].row_bytes > PLACEMENT_MAX_BYTES)
             return err_set_field(err, STATUS_INVALID_ARGUMENT, "granularity",
                                  "granularity is more than 1 PiB: check the number");

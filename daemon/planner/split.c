@@ -70,7 +70,7 @@ static enum status read_chip(struct splitting *s, struct err *err)
     if (s->active.count == 0)
         return err_set_hint(
             err, STATUS_NOT_APPLICABLE, next_step_full(s->fp, REASON_TOO_LITTLE_DATA),
-            "fingerprint %s does not have which SMs share a TLB", s->limit.fingerprint_id);
+            "fingerprint %s lacks the SM groups that share a TLB", s->limit.fingerprint_id);
     if (s->request->job_count > s->active.count)
         return err_set_field(
             err, STATUS_INVALID_ARGUMENT, "bytes",
@@ -203,8 +203,8 @@ static void write_part(const struct splitting *s, uint32_t j, const struct place
                  part->sm_count);
     else
         snprintf(part->why, sizeof(part->why),
-                 "%s are more than %u groups reach, each in its own window: it misses, but makes "
-                 "no other job miss.",
+                 "%s are more than %u groups reach, each in its own window: this job misses, but "
+                 "makes no other job miss.",
                  asked, part->group_count);
 }
 

@@ -31,7 +31,7 @@ enum status strategy_sizes(uint32_t element_bytes, uint32_t transaction_bytes,
 
     if (element > STRATEGY_MAX_TRANSACTION || transaction_bytes > STRATEGY_MAX_TRANSACTION)
         return err_set_field(err, STATUS_INVALID_ARGUMENT, field,
-                             "%s is the size of one access, at most %d bytes", field,
+                             "%s must be the size of one access, at most %d bytes", field,
                              STRATEGY_MAX_TRANSACTION);
     *out_element = element;
     *out_transaction = transaction_bytes > 0
@@ -87,7 +87,7 @@ static enum status check_allocations(const struct job_request *job, struct err *
         const struct job_allocation *a = &job->allocations[i];
         if (a->bytes == 0 || a->bytes > PLACEMENT_MAX_BYTES)
             return err_set_field(err, STATUS_INVALID_ARGUMENT, "bytes",
-                                 "bytes of an allocation must be from 1 to 1 PiB: check them");
+                                 "bytes of an allocation must be from 1 to 1 PiB");
         if (a->granularity_bytes > PLACEMENT_MAX_BYTES)
             return err_set_field(err, STATUS_INVALID_ARGUMENT, "granularity",
                                  "granularity is more than 1 PiB: check the number");
@@ -240,12 +240,12 @@ static void not_needed(const struct planner *p, struct strategy_option *o)
     char fits[FITS_TEXT_BYTES];
 
     fits_text(&p->costing, fits);
-    write_why(o, "Not needed, it would be naive again: %s.", fits);
+    write_why(o, "Not needed, because the answer would equal naive: %s.", fits);
 }
 
 static void not_twice(struct strategy_option *o)
 {
-    write_why(o, "The job says that its input cannot be read again.");
+    write_why(o, "The input of the job cannot be read again.");
 }
 
 static void add_scopes(struct planner *p)
@@ -303,7 +303,7 @@ static void windows_text(const struct planner *p, struct strategy_option *o)
     for (uint32_t i = 0; i < w->window_count; i++)
         longest = w->windows[i].length_bytes > longest ? w->windows[i].length_bytes : longest;
     if (filtered)
-        snprintf(how, sizeof(how), "the SMs of each scan all the input and keep what is theirs");
+        snprintf(how, sizeof(how), "the SMs of each window scan all the input and keep their part");
     if (o->strategy == STRATEGY_PARTITIONED_WINDOWS)
         snprintf(how, sizeof(how), "the input is partitioned first, %.3g extra bytes per access",
                  o->extra_bytes);
@@ -344,7 +344,7 @@ static void add_in_windows(struct planner *p, enum strategy s, windows_cost_fn *
     if (!p->out->has_placement) {
         no_windows_text(p, o);
     } else if (p->job->no_sm_binding) {
-        write_why(o, "The job says that its work cannot be bound to SMs.");
+        write_why(o, "The work of the job cannot be bound to SMs.");
     } else if (s == STRATEGY_WINDOWS && p->job->input_bytes > 0) {
         write_why(
             o, "Positions come from the input, so an SM cannot draw work for its own window only.");
@@ -454,23 +454,24 @@ static void nothing_to_do(const struct planner *p)
     format_rate(out->options[0].gbps, naive);
     if (p->in_reach) {
         fits_text(&p->costing, fits);
-        snprintf(
-            out->reason, sizeof(out->reason),
-            "Nothing is worth doing: %s, and any SM may work anywhere, at %s (fingerprint %s).",
-            fits, naive, out->fingerprint_id);
+        snprintf(out->reason, sizeof(out->reason),
+                 "No strategy is worth its cost: %s, and any SM may work anywhere, at %s "
+                 "(fingerprint %s).",
+                 fits, naive, out->fingerprint_id);
     } else if (!next->possible) {
         snprintf(out->reason, sizeof(out->reason),
-                 "Nothing can be done: naive, at %s, is all that this job and this fingerprint "
-                 "allow (fingerprint %s).",
+                 "No other strategy is possible: this job and this fingerprint allow only naive, "
+                 "at %s (fingerprint %s).",
                  naive, out->fingerprint_id);
     } else if (!IS_KNOWN(out->options[0].gbps)) {
         snprintf(out->reason, sizeof(out->reason),
-                 "The throughput of naive is %s, so nothing that costs passes, scans or bytes can "
-                 "be recommended (fingerprint %s).",
+                 "The throughput of naive is %s, so no strategy that costs passes, scans or bytes "
+                 "can be recommended (fingerprint %s).",
                  naive, out->fingerprint_id);
     } else {
         snprintf(out->reason, sizeof(out->reason),
-                 "Nothing is worth doing: naive is predicted to reach %s, the best of the others, "
+                 "No strategy is worth its cost: naive is predicted to reach %s, the best of the "
+                 "others, "
                  "%s, %s, and 3%% is the error of a prediction (fingerprint %s).",
                  naive, strategy_name(next->strategy), format_rate(next->gbps, other),
                  out->fingerprint_id);

@@ -93,11 +93,10 @@ static void obstacle_text(const struct costing *c, const struct sides_cost *side
     format_size(c->bytes, bytes);
     switch (sides->obstacle) {
     case SIDES_NOT_KNOWN:
-        snprintf(out, room, "Which SM is on which side of the L2 is not known (%s)%s.", reason,
-                 deeper);
+        snprintf(out, room, "The sides of the L2 are not known (%s)%s.", reason, deeper);
         break;
     case SIDES_NOT_MEASURED:
-        snprintf(out, room, "What near reads of %u bytes gain was not measured (%s)%s.",
+        snprintf(out, room, "The gain of near reads of %u bytes was not measured (%s)%s.",
                  c->sizes->allocations[0].transaction_bytes, reason, deeper);
         break;
     case SIDES_NOT_READS:
@@ -107,15 +106,15 @@ static void obstacle_text(const struct costing *c, const struct sides_cost *side
         snprintf(out, room, "Several allocations were not measured by side of the L2.");
         break;
     case SIDES_NO_BINDING:
-        snprintf(out, room, "The job says that its work cannot be bound to SMs.");
+        snprintf(out, room, "The work of the job cannot be bound to SMs.");
         break;
     case SIDES_SINGLE_PASS:
-        snprintf(out, room, "The job says that its input cannot be read again.");
+        snprintf(out, room, "The input of the job cannot be read again.");
         break;
     case SIDES_BEYOND_REACH:
         snprintf(out, room,
-                 "%s are more than an SM group reaches: translation is the limit, and it is the "
-                 "same on both sides.",
+                 "%s are more than an SM group reaches: translation is the limit, and is the same "
+                 "on both sides.",
                  bytes);
         break;
     default:

@@ -150,7 +150,8 @@ static enum status backend_history(void *self, const char *uuid, int64_t before,
     /* One more row than requested shows whether there is a next page. */
     enum status status =
         rows ? store_list_fingerprints(b->store, uuid, before, rows, max + 1, &count, err)
-             : err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
+             : err_set(err, STATUS_NO_MEMORY, "cannot allocate a page of %u entries: out of memory",
+                       max);
 
     begin_page(out, "fingerprints");
     for (uint32_t i = 0; i < count && i < max && !status; i++)
@@ -190,7 +191,8 @@ static enum status backend_observations(void *self, const char *uuid, int64_t ru
     uint32_t count = 0;
     enum status status =
         rows ? store_list_observations(b->store, uuid, run, before, rows, max + 1, &count, err)
-             : err_set(err, STATUS_NO_MEMORY, "no memory for a page of %u", max);
+             : err_set(err, STATUS_NO_MEMORY, "cannot allocate a page of %u entries: out of memory",
+                       max);
 
     begin_page(out, "observations");
     for (uint32_t i = 0; i < count && i < max; i++)
@@ -219,15 +221,16 @@ static enum status backend_observation(void *self, const char *uuid, int64_t id,
     free(text);
     if (!json)
         return json_load_was_short()
-                   ? err_set(err, STATUS_NO_MEMORY, "no memory for observation %lld", (long long)id)
+                   ? err_set(err, STATUS_NO_MEMORY, "cannot read observation %lld: out of memory",
+                             (long long)id)
                    : err_set(err, STATUS_CORRUPT, "observation %lld is not JSON", (long long)id);
     /* The text does not contain its run, but the listing does. */
     status = store_list_observations(b->store, uuid, 0, id + 1, &row, 1, &count, err);
     if (!status && (count == 0 || row.id != id))
-        status = err_set(err, STATUS_NOT_FOUND, "observation %lld has gone", (long long)id);
+        status = err_set(err, STATUS_NOT_FOUND, "observation %lld was removed", (long long)id);
     if (!status && (json_object_set_new(json, "id", json_integer(id)) ||
                     json_object_set_new(json, "run", json_integer(row.run))))
-        status = err_set(err, STATUS_NO_MEMORY, "no memory for the answer");
+        status = err_set(err, STATUS_NO_MEMORY, "cannot allocate the answer: out of memory");
     if (status) {
         json_decref(json);
     } else {

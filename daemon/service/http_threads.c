@@ -114,7 +114,7 @@ enum status http_threads_open(struct listen_set *sockets,
     enum status status = STATUS_OK;
 
     if (!http_threads)
-        return err_set(err, STATUS_NO_MEMORY, "no memory to serve");
+        return err_set(err, STATUS_NO_MEMORY, "cannot start the HTTP threads: out of memory");
     http_threads->stats.started_at = clock_wall_seconds();
     status = http_threads_connection_slots(sockets, options, listeners, err);
     for (uint32_t i = 0; i < sockets->count && !status; i++)

@@ -94,8 +94,9 @@ static enum status listen_inherited(struct listen_set *set, struct err *err)
         socklen_t length = sizeof listening;
 
         if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) < 0 || !listening)
-            return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "descriptor %d, passed by the service manager, does not listen", fd);
+            return err_set(
+                err, STATUS_INVALID_ARGUMENT,
+                "descriptor %d, passed by the service manager, is not a listening socket", fd);
         fcntl(fd, F_SETFD, FD_CLOEXEC);
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
         listen_add(set, fd, listen_inherited_role(names, fd - LISTEN_FIRST_PASSED_FD, fd));
@@ -220,7 +221,8 @@ static enum status listen_clear(const struct sockaddr_un *name, struct err *err)
     if (lstat(name->sun_path, &st) < 0)
         return STATUS_OK;
     if (!S_ISSOCK(st.st_mode))
-        return err_set(err, STATUS_CONFLICT, "%s exists and is no socket; it is left alone",
+        return err_set(err, STATUS_CONFLICT,
+                       "%s exists and is not a socket; reachd does not replace the file",
                        name->sun_path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool alive = fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof *name) == 0;
@@ -248,7 +250,7 @@ static enum status listen_unix(const char *path, struct listen_set *set, struct 
     const bool made = mkdir(parent, 0755) == 0;
 
     if (!made && errno != EEXIST)
-        return err_set(err, STATUS_IO, "cannot make %s: %s", parent, strerror(errno));
+        return err_set(err, STATUS_IO, "cannot create %s: %s", parent, strerror(errno));
     if (made && set->checking)
         snprintf(set->made_directory, sizeof set->made_directory, "%s", parent);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -284,7 +286,7 @@ static enum status listen_tolerate(enum status status, bool given, const struct 
     if (status && given)
         return err_set(err, status, "%s", local->text);
     if (status)
-        log_warning("%s; going on without it", local->text);
+        log_warning("%s; continuing without this address", local->text);
     return STATUS_OK;
 }
 
@@ -339,8 +341,8 @@ enum status listen_open(const struct config *config, struct listen_set *out, str
     }
     status = status ? status : listen_health(config, out, err);
     if (!status && out->count == 0)
-        status =
-            err_set(err, STATUS_INVALID_ARGUMENT, "there is neither a port nor a socket to serve");
+        status = err_set(err, STATUS_INVALID_ARGUMENT,
+                         "no port and no socket to serve: set --listen or --socket");
     if (status)
         listen_close(out);
     return status;
@@ -370,7 +372,7 @@ enum status listen_check_local(const struct listen_set *set, struct err *err)
          * machine. */
         if (set->roles[i] != LISTEN_HEALTH && !listen_is_local(set->fds[i]))
             return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "%s can be reached from other machines, and there is no token: serve a "
+                           "%s can be reached from other machines and requires a token: serve a "
                            "loopback address, or set --token-file",
                            set->addresses[i]);
     }

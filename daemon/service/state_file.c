@@ -50,7 +50,7 @@ static enum status state_file_make_directory(char path[PATH_MAX], struct err *er
         *slash = '/';
     }
     return mkdir(path, mode) == 0 || errno == EEXIST ? STATUS_OK
-                                                     : store_file_fail(err, errno, "make", path);
+                                                     : store_file_fail(err, errno, "create", path);
 }
 
 /* Checks that this user may make or read the file. Only permanent refusals count: permissions and

@@ -75,7 +75,7 @@ enum status store_maintenance_start(struct store *store, struct pipeline *pipeli
 
     *out = NULL;
     if (!k)
-        return err_set(err, STATUS_NO_MEMORY, "no memory to maintain the state file");
+        return err_set(err, STATUS_NO_MEMORY, "cannot maintain the state file: out of memory");
     k->store = store;
     k->pipeline = pipeline;
     pthread_attr_init(&attributes);

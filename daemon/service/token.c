@@ -30,11 +30,12 @@ static enum status token_read(int fd, const char *path, char out[TOKEN_BYTES], s
     for (size_t i = 0; i < length; i++) {
         if (text[i] <= ' ' || text[i] > '~')
             return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "the token in %s has a character that is not visible ASCII", path);
+                           "the token in %s must have only visible ASCII characters", path);
     }
     if (length < TOKEN_MIN_CHARS || length > TOKEN_MAX_CHARS)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "the token in %s has not %d to %d characters",
-                       path, TOKEN_MIN_CHARS, TOKEN_MAX_CHARS);
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "the token in %s must have %d to %d characters", path, TOKEN_MIN_CHARS,
+                       TOKEN_MAX_CHARS);
     memcpy(out, text, length);
     out[length] = '\0';
     return STATUS_OK;
@@ -66,10 +67,12 @@ enum status token_load(const char *path, char out[TOKEN_BYTES], struct err *err)
         return err_set(err, error == ENOENT ? STATUS_INVALID_ARGUMENT : STATUS_IO,
                        "cannot open the token file %s: %s", path, strerror(error));
     }
-    enum status status = st.st_mode & TOKEN_OTHERS
-                             ? err_set(err, STATUS_INVALID_ARGUMENT,
-                                       "every user may open the token file %s: chmod o= it", path)
-                             : token_read(fd, path, out, err);
+    enum status status =
+        st.st_mode & TOKEN_OTHERS
+            ? err_set(
+                  err, STATUS_INVALID_ARGUMENT,
+                  "every user may open the token file %s; restrict the file with chmod o=", path)
+            : token_read(fd, path, out, err);
 
     close(fd);
     return status;

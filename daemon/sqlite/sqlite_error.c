@@ -65,7 +65,7 @@ static const char *hint_of(int rc)
 {
     switch (rc & PRIMARY_CODE) {
     case SQLITE_NOTADB:
-        return "Check the name of the file: it is another one, or it is damaged.";
+        return "Check the name of the file: the file is another one, or damaged.";
     case SQLITE_FULL:
         return "Make room on the file system of this file, and try again.";
     case SQLITE_READONLY:

@@ -26,9 +26,10 @@ static enum status examine(const struct sqlite_use *use, const char *path, struc
         s = err_set_hint(err, STATUS_NOT_FOUND, "Check the name.", "the %s %.200s does not exist",
                          use->name, path);
     else if (error == EACCES || error == EPERM)
-        s = err_set_hint(err, STATUS_NOT_PERMITTED,
-                         "Give this user read access, or run this as the user that owns the file.",
-                         "cannot read the %s %.200s: %s", use->name, path, strerror(error));
+        s = err_set_hint(
+            err, STATUS_NOT_PERMITTED,
+            "Give this user read access, or run this command as the owner of the file.",
+            "cannot read the %s %.200s: %s", use->name, path, strerror(error));
     else if (error)
         s = err_set(err, sqlite_errno_status(error), "cannot read the %s %.200s: %s", use->name,
                     path, strerror(error));
@@ -133,8 +134,8 @@ enum status sqlite_read_open(const struct sqlite_use *use, const char *path, int
     if (out->locked &&
         ((rc & PRIMARY_CODE) == SQLITE_CANTOPEN || (rc & PRIMARY_CODE) == SQLITE_READONLY))
         s = err_set_hint(err, STATUS_NOT_PERMITTED, log_hint,
-                         "the %s %.200s has a log beside it (-wal) that this user cannot read "
-                         "without writing there",
+                         "the %s %.200s has a write-ahead log (-wal), and this user may not write "
+                         "to its directory",
                          use->name, path);
     else
         s = sqlite_fail(use, out->db, rc, path, "opening", err);
@@ -153,6 +154,6 @@ enum status sqlite_read_check(const struct sqlite_use *use, const struct sqlite_
          now.st_size == r->before.st_size && now.st_mtim.tv_sec == r->before.st_mtim.tv_sec &&
          now.st_mtim.tv_nsec == r->before.st_mtim.tv_nsec))
         return STATUS_OK;
-    return err_set_hint(err, STATUS_CONFLICT, "Run it again; drop what was printed.",
+    return err_set_hint(err, STATUS_CONFLICT, "Run the command again, and discard this output.",
                         "the %s %.200s was written while it was read", use->name, path);
 }

@@ -70,9 +70,9 @@ enum status store_backup(const char *path, const char *to, uint64_t *out_rows, s
     enum status s;
 
     if (access(to, F_OK) == 0)
-        return err_set(err, STATUS_CONFLICT, "%s is there already", to);
+        return err_set(err, STATUS_CONFLICT, "%s already exists", to);
     if (asprintf(&part, "%s.part-%ld", to, (long)getpid()) < 0)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a file name");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a file name: out of memory");
     (void)unlink(part);
     s = copy(path, part, err);
     if (s == STATUS_OK)

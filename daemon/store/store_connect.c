@@ -74,11 +74,12 @@ static enum status inspect(sqlite3 *db, const char *path, int64_t *out_version, 
     if (application != STORE_FILE_APPLICATION_ID)
         return err_set(err, STATUS_CORRUPT, "%s is the database of another application", path);
     if (*out_version < 1)
-        return err_set(err, STATUS_CORRUPT, "%s has schema %lld, which does not exist", path,
+        return err_set(err, STATUS_CORRUPT, "%s has schema %lld, which is not valid", path,
                        (long long)*out_version);
     if (*out_version > (int64_t)store_migration_count)
-        return err_set(err, STATUS_NOT_SUPPORTED, "%s has schema %lld, this reachd knows 1 to %u",
-                       path, (long long)*out_version, store_migration_count);
+        return err_set(err, STATUS_NOT_SUPPORTED,
+                       "%s has schema %lld, this reachd supports 1 to %u", path,
+                       (long long)*out_version, store_migration_count);
     return STATUS_OK;
 }
 
@@ -114,7 +115,7 @@ static enum status prepare(sqlite3 *db, const char *path, struct err *err)
     enum status s;
 
     if (sqlite3_db_readonly(db, "main") == 1)
-        return err_set(err, STATUS_READ_ONLY, "%s cannot be written", path);
+        return err_set(err, STATUS_READ_ONLY, "cannot write %s", path);
     s = inspect(db, path, &version, err);
     if (s == STATUS_OK)
         s = store_sql_exec(db, connection_settings, err);
@@ -200,7 +201,7 @@ enum status store_connect_read_only(const char *path, struct sqlite_read *out, s
         s = inspect(out->db, path, &version, err);
     if (s == STATUS_OK && version != (int64_t)store_migration_count)
         s = err_set_hint(err, STATUS_NOT_SUPPORTED,
-                         "Start this release of reachd with it: it migrates the file.",
+                         "Start this release of reachd with the file: reachd migrates the file.",
                          "%s has schema %lld, this release reads %u", path, (long long)version,
                          store_migration_count);
     if (s == STATUS_OK)

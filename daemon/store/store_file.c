@@ -31,7 +31,7 @@ enum {
 };
 
 /* The hint for a file of another kind, which need not be damaged. */
-static const char other_file[] = "Check the name of the file: it is not one of reachd's.";
+static const char other_file[] = "Check the name of the file: this file is not a database of reachd.";
 
 static const char magic[MAGIC_BYTES] = "SQLite format 3";
 static const unsigned char journal_magic[JOURNAL_MAGIC_BYTES] = {0xd9, 0xd5, 0x05, 0xf9,
@@ -60,7 +60,7 @@ static enum status lock_once(const char *lock_path, int *out_fd, bool *out_made,
     if (fd < 0 && errno == ENOENT)
         return err_set(err, STATUS_IO, "the directory of %s does not exist", lock_path);
     if (fd < 0)
-        return store_file_fail(err, errno, "make the lock file", lock_path);
+        return store_file_fail(err, errno, "create the lock file", lock_path);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         const int why = errno;
         close(fd);
@@ -91,11 +91,11 @@ enum status store_file_lock(const char *path, int *out_fd, bool *out_made, struc
 
     *out_fd = -1;
     if (!lock_path)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a file name");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a file name: out of memory");
     for (int i = 0; s == STATUS_OK && *out_fd < 0 && i < LOCK_ATTEMPTS; i++)
         s = lock_once(lock_path, out_fd, out_made, err);
     if (s == STATUS_OK && *out_fd < 0)
-        s = err_set(err, STATUS_CONFLICT, "the lock file %s keeps being removed", lock_path);
+        s = err_set(err, STATUS_CONFLICT, "the lock file %s is removed repeatedly", lock_path);
     free(lock_path);
     return s;
 }
@@ -153,7 +153,7 @@ static enum status inspect_header(const char *path, const unsigned char *header,
     if (version > newest_schema)
         return err_set(err, STATUS_NOT_SUPPORTED,
                        "%s was written by a newer reachd (schema %" PRIu32
-                       ", this one knows %" PRIu32 "); it was left as it is",
+                       ", this one knows %" PRIu32 "); the file was not changed",
                        path, version, newest_schema);
     return STATUS_OK;
 }
@@ -186,5 +186,5 @@ enum status store_file_writable(const char *path, struct err *err)
         return STATUS_OK;
     return err_set(
         err, errno == EACCES || errno == EPERM ? STATUS_READ_ONLY : sqlite_errno_status(errno),
-        "%s cannot be written: %s", path, strerror(errno));
+        "cannot write %s: %s", path, strerror(errno));
 }

@@ -36,8 +36,8 @@ void store_note_error(struct store *store, enum status s, const struct err *err)
 
     if (h->last_error.status == STATUS_OK) {
         h->last_error_since = clock_wall_seconds();
-        log_warning("state file: nothing can be written: %s; results are kept in memory, and will "
-                    "be lost when reachd exits",
+        log_warning("state file: cannot write: %s; results are kept in memory, and will be lost "
+                    "when reachd exits",
                     err ? err->text : "");
         store->health_changes++;
         pthread_cond_broadcast(&store->wake);
@@ -56,7 +56,7 @@ bool store_write_works(struct store *store)
     pthread_mutex_lock(&store->state_mutex);
     works = !store->queue.first;
     if (works && h->last_error.status != STATUS_OK) {
-        log_info("state file: writing works again, and all that waited is stored");
+        log_info("state file: writing works again, and all pending results are stored");
         h->last_error = (struct err){0};
         h->last_error_since = 0;
         store->health_changes++;

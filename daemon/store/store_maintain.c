@@ -75,7 +75,7 @@ static enum status open_again(struct store *store, const struct err *damage, str
     else if (!damage)
         store_end_interrupted_at_open(store);
     else if (continue_numbers(store, err) != STATUS_OK)
-        log_warning("state file: the numbers of runs start again: %s", err->text);
+        log_warning("state file: run numbers restart: %s", err->text);
     pthread_mutex_unlock(&store->reading_apart.mutex);
     pthread_mutex_unlock(&store->writing.mutex);
     return s;

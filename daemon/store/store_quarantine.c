@@ -128,7 +128,7 @@ enum status store_file_move(const char *from, const char *to, struct err *err)
     const int error = move(from, to);
 
     if (error == EEXIST)
-        return err_set(err, STATUS_CONFLICT, "%s is there already", to);
+        return err_set(err, STATUS_CONFLICT, "%s already exists", to);
     if (error != 0)
         return store_file_fail(err, error, "make", to);
     sync_directory(to);
@@ -149,8 +149,8 @@ enum status store_file_quarantine_orphans(const char *path, struct err *err)
     if (!any)
         return STATUS_OK;
     if (!free_name(path, name, NAME_BYTES - STAMP_BYTES))
-        return err_set(err, STATUS_IO, "there is no free name for what belonged to %s", path);
-    log_warning("state file: %s is not there, but what belonged to it is: moved to %s*", path,
+        return err_set(err, STATUS_IO, "there is no free name for the companion files of %s", path);
+    log_warning("state file: %s is missing, but its companion files exist: moved to %s*", path,
                 name);
     return move_companions(path, name, err);
 }

@@ -83,12 +83,13 @@ static json_t *load_document(sqlite3_stmt *stmt, struct reading *r, struct err *
     if (document_is_good(stmt)) {
         json = json_load_whole(text, (size_t)sqlite3_column_bytes(stmt, DOCUMENT), NULL);
         if (!json && json_load_was_short())
-            err_set(out_why, STATUS_NO_MEMORY, "no memory to read a document of the state file");
+            err_set(out_why, STATUS_NO_MEMORY,
+                    "cannot read a document of the state file: out of memory");
         else if (!json)
-            err_set(out_why, STATUS_CORRUPT, "its document is not JSON");
+            err_set(out_why, STATUS_CORRUPT, "the document is not JSON");
     } else {
         r->corrupt = true;
-        err_set(out_why, STATUS_CORRUPT, "its document has changed");
+        err_set(out_why, STATUS_CORRUPT, "the document has changed");
     }
     return json;
 }
@@ -155,7 +156,7 @@ static enum status read_fingerprint(struct reading *r, sqlite3_stmt *stmt)
     r->enough = json && fingerprint_from_json(json, out, &why) == STATUS_OK;
     json_decref(json);
     if (r->enough && strcmp(out->gpu.uuid, store_sql_text(stmt, FIRST_COLUMN)) != 0) {
-        err_set(&why, STATUS_CORRUPT, "its document is of another GPU");
+        err_set(&why, STATUS_CORRUPT, "the document is of another GPU");
         r->enough = false;
     }
     if (r->enough)
@@ -226,8 +227,8 @@ enum status store_recall(struct store *store, const char *uuid, struct fingerpri
     s = fingerprint_id(out, out_id, err);
     if (s != STATUS_OK)
         return s;
-    log_info("state file: fingerprint %s of %s was written by another release; as this one writes "
-             "it, it is %s",
+    log_info("state file: fingerprint %s of %s was written by another release; its id in this "
+             "release is %s",
              found.row.id, uuid, out_id);
     if (store_add_served(store, found.row.run, out, &why) != STATUS_OK)
         log_warning("state file: fingerprint %s cannot be stored: %s", out_id, why.text);
@@ -289,7 +290,7 @@ enum status store_list_gpus(struct store *store, struct gpu_identity *out, uint3
 
     *out_count = 0;
     if (!fp)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a fingerprint");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory");
     s = read_rows(store, "SELECT DISTINCT uuid FROM fingerprint ORDER BY uuid", NULL, 0, read_uuid,
                   &r);
     for (uint32_t i = 0; i < r.count && s == STATUS_OK; i++) {
@@ -399,7 +400,7 @@ static enum status copy_observation(struct reading *r, sqlite3_stmt *stmt)
                        (long long)row.id);
     *out = strdup(store_sql_text(stmt, DOCUMENT));
     return *out ? STATUS_OK
-                : err_set(r->err, STATUS_NO_MEMORY, "no memory for observation %lld",
+                : err_set(r->err, STATUS_NO_MEMORY, "cannot read observation %lld: out of memory",
                           (long long)row.id);
 }
 
@@ -432,7 +433,7 @@ static enum status read_run(struct reading *r, sqlite3_stmt *stmt)
     if (sqlite3_column_int(stmt, IS_GOOD) == 1)
         json = load_document(stmt, r, &why);
     else
-        err_set(&why, STATUS_CORRUPT, "it fails its check");
+        err_set(&why, STATUS_CORRUPT, "the row fails its check");
     if (json) {
         json_reader_begin(&in, json, "", JSON_READER_LENIENT, STATUS_CORRUPT, &why);
         json_reader_absorb(&in,

@@ -26,8 +26,7 @@ static enum status complete(char *take, size_t bytes, const char *what, struct d
     out->text = take;
     if (!out->text)
         return err_set(err, STATUS_NO_MEMORY,
-                       "%s cannot be written as JSON (no memory, or a size of 2^63 and above)",
-                       what);
+                       "cannot write %s as JSON: out of memory, or a size of 2^63 or more", what);
     out->text[bytes - 1] = '\0'; /* rows have no line feed */
     out->hash = hash_bytes(HASH_START, out->text, bytes - 1);
     return STATUS_OK;
@@ -301,7 +300,7 @@ enum status store_finish_run(struct store *store, int64_t run, const struct fing
     enum status s;
 
     if (strcmp(measured->gpu.uuid, known->gpu.uuid) != 0)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "what is known is of %s, not of %s",
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the stored result is of %s, not of %s",
                        known->gpu.uuid, measured->gpu.uuid);
     s = render_fingerprint(measured, &as_measured, err);
     if (s == STATUS_OK)
@@ -369,7 +368,7 @@ void store_end_interrupted_at_open(struct store *store)
 
     if (s == STATUS_OK)
         return;
-    log_warning("state file: cannot end an interrupted run yet: %s", err.text);
+    log_warning("state file: cannot yet end an interrupted run: %s", err.text);
     pthread_mutex_lock(&store->state_mutex);
     if (store_is_write_error(s))
         store_note_error(store, s, &err);

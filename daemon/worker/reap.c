@@ -71,7 +71,7 @@ void reap_abandon(pid_t pid)
     if (kept)
         leftovers.pids[leftovers.count++] = pid;
     pthread_mutex_unlock(&leftovers.mutex);
-    log_error("worker %d hangs in the driver; it is abandoned%s", (int)pid,
+    log_error("worker %d hangs in the driver and is abandoned%s", (int)pid,
               kept ? "" : " and will not be reaped: there are too many of them");
 }
 
@@ -97,7 +97,7 @@ void reap_leftovers(void)
             i++;
             continue;
         }
-        log_info("worker %d, given up before, has ended", (int)leftovers.pids[i]);
+        log_info("abandoned worker %d has ended", (int)leftovers.pids[i]);
         leftovers.pids[i] = leftovers.pids[--leftovers.count];
     }
     pthread_mutex_unlock(&leftovers.mutex);

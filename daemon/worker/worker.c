@@ -128,7 +128,8 @@ static enum status worker_send(struct worker *w, struct json_writer *message, ns
     json_writer_close(message, '}');
     line = json_writer_end(message, &length);
     if (!line)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a message to the worker");
+        return err_set(err, STATUS_NO_MEMORY,
+                       "cannot allocate a message to the worker: out of memory");
     if (w->ended.status) {
         status = worker_has_ended(w, err);
     } else {
@@ -170,7 +171,7 @@ static enum status worker_receive(struct worker *w, const char *verb, nsec_t dea
     if (status)
         return status;
     if (values && observation_take_values(line, &length, values, err))
-        return worker_end(w, err, STATUS_NO_MEMORY, "no memory for an answer");
+        return worker_end(w, err, STATUS_NO_MEMORY, "cannot allocate an answer: out of memory");
     json_t *message = jsonl_parse(line, length, why, sizeof why);
 
     if (!message)
@@ -259,7 +260,7 @@ enum status worker_start(const char *executable, const struct gpu_options *optio
     *out = NULL;
     reap_leftovers();
     if (!w)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a worker");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a worker: out of memory");
     w->fd = -1;
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->wake_fd < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -440,7 +441,7 @@ static bool worker_kill(struct worker *w, nsec_t grace_ns)
 {
     if (reap_is_stuck(w->pid))
         return false;
-    log_warning("worker %d does not end; killing it", (int)w->pid);
+    log_warning("worker %d does not exit; killing the process", (int)w->pid);
     kill(w->pid, SIGKILL);
     return reap_wait(w->pid, grace_ns, &w->exit_status);
 }

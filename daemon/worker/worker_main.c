@@ -404,7 +404,7 @@ int worker_main(int in_fd, int out_fd)
     session_serve(&s, &reader);
     if (s.gpu_lost) {
         /* Every driver call may hang now, even in exit handlers. */
-        log_warning("worker: the GPU does not answer; leaving without closing it");
+        log_warning("worker: the GPU does not respond; exiting without closing the GPU");
         _exit(s.exit_code);
     }
     alarm(WORKER_CLOSE_SECONDS);

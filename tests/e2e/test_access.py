@@ -121,10 +121,10 @@ def the_token_is_read_again_on_reload():
     equal((status_with(TOKEN), status_with(TOKEN + "-2")), (401, 404))
     for text, mode in (("short", 0o600), (TOKEN + "-3", 0o644), ("", 0o600)):
         token_file("changing", text, mode)
-        reload("error: not reloaded, the options stay as they are: ")
+        reload("error: cannot reload the options: ")
         equal((status_with(text), status_with(TOKEN + "-2")), (401, 404), "the old one stays")
     os.unlink(path)
-    reload("error: not reloaded, the options stay as they are: ")
+    reload("error: cannot reload the options: ")
     equal((daemon.request("DELETE", "/v1/measurements/m-1").status, status_with(TOKEN + "-2")), (401, 404))
     daemon.stop()
     assert TOKEN not in daemon.log(), "the token is in the log"

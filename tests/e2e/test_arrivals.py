@@ -174,7 +174,7 @@ def an_instance_that_fits_its_reach_has_nothing_to_gain():
         answer = daemon.json(f"/v1/gpus/1/{what}?bytes=15GiB")
         assert "o translation limit that costs speed was observable" in answer["reason"], answer
         equal(answer.get("advice"), None if what == "plan" else "no-limit-seen", answer)
-    assert answer["reason"].startswith("Nothing is worth doing: "), answer
+    assert answer["reason"].startswith("No strategy is worth its cost: "), answer
     daemon.stop()
 
 

@@ -114,7 +114,7 @@ def warnings_are_those_of_a_start():
     status, log = outcome("--check-config", reference="/nowhere/reference")
     equal(status, FINE)
     warning = log.splitlines()[0]
-    assert "no comparisons with other chips: " in warning and "/nowhere/reference" in warning, log
+    assert "cannot compare with other chips: " in warning and "/nowhere/reference" in warning, log
     daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start", "--reference", "/nowhere/reference")
     assert warning in daemon.log(), (warning, daemon.log())
     daemon.stop()

@@ -112,9 +112,9 @@ def other_groups_are_found_and_measured_again():
 
 @case
 def a_level_of_another_size_or_penalty_is_found():
-    for found, old, new in (("no step any more between 448 and 642 pages", "l2=512@2M", "l2=300@2M"),
-                            ("no step any more between 448 and 642 pages", "l2=512@2M", "l2=900@2M"),
-                            ("512 pages fitted and do not fit any more", "l2=512@2M", "l2=480@2M"),
+    for found, old, new in (("there is no longer a step between 448 and 642 pages", "l2=512@2M", "l2=300@2M"),
+                            ("there is no longer a step between 448 and 642 pages", "l2=512@2M", "l2=900@2M"),
+                            ("512 pages fitted and no longer fit", "l2=512@2M", "l2=480@2M"),
                             ("a miss cost 150 cycles and costs 90", "miss=150", "miss=90")):
         daemon = node(gpu(OTHER_GROUPS).replace(old, new), "--no-measure-on-start")
         job = first_job(daemon)

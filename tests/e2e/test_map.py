@@ -49,7 +49,7 @@ def places(text):
         if not line.startswith(" " * 20):  # else it continues the group before
             found = re.match(r" *(\d+) +(\d+|-) +(\d+)  ", line)
             if not found:
-                assert re.fullmatch(r" +-  groups of the die of which nothing is left: \d+", line), line
+                assert re.fullmatch(r" +-  groups of the die without a working SM: \d+", line), line
                 break
             group, line = int(found.group(1)), line[found.end():]
             rows[group] = (found.group(2), [], [])
@@ -212,7 +212,7 @@ def what_is_no_fingerprint_is_refused():
     assert "exclude each other" in chip_map(recorded("h100"), "--at", "current", code=2)
     fp = daemon.json("/v1/gpus/0/fingerprint")
     fp["topology"] = {"groups": []}
-    assert "which of them share a TLB is not known" in chip_map(save_json("no-groups.json", fp))
+    assert "the SMs that share a TLB are unknown" in chip_map(save_json("no-groups.json", fp))
 
 
 @case

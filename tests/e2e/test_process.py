@@ -158,7 +158,7 @@ def sighup_reads_the_options_again_and_keeps_them_where_they_are_wrong():
         daemon.process.send_signal(signal.SIGHUP)
         common.until(answer, lambda: daemon.log().count(answer) > before)
 
-    reload("log-level = loud\n", "error: not reloaded, the options stay as they are: " + path + ":1: ")
+    reload("log-level = loud\n", "error: cannot reload the options: " + path + ":1: ")
     equal(daemon.get("/healthz").status, 200)
     before_debug = daemon.log()
     reload("log-level = debug\nlibcuda = other.so\n", "reloaded; these need a restart: libcuda")
@@ -457,8 +457,8 @@ def sockets_are_taken_from_the_service_manager():
 
 @case
 def too_few_files_are_refused_with_a_sentence():
-    for files, wanted in ((32, "only 32 files may be open; reachd needs at least 67"),
-                          (70, "http: at most 6 connections instead of 1344, since only 70 files may be open")):
+    for files, wanted in ((32, "the limit of open files is 32; reachd needs at least 67"),
+                          (70, "http: serving at most 6 connections instead of 1344: the limit of open files is 70")):
         limit = ("sh", "-c", f"ulimit -n {files} && exec \"$@\"", "sh")
         if files == 32:
             code, _, log = run(*limit, common.REACHD, "--simulate", "k80", "--listen", "127.0.0.1:0", "--socket",

@@ -143,7 +143,7 @@ def a_backup_is_taken_while_the_daemon_works():
     assert "all of them good" in out, out
     daemon.finished(job)
     code, _, log = run(common.REACHCTL, "backup", copy, "--state", path)
-    equal(code, 1, log)  # it is there already
+    equal(code, 1, log)  # it already exists
     daemon.stop()
     daemon = common.Daemon(*GPUS, "--no-check-on-start", state=copy)
     equal(daemon.measured()[0]["fingerprint_id"], ids[0])

@@ -111,7 +111,7 @@ def wrong_use_is_refused_before_anybody_is_asked():
     refused(why="no host")
     refused("a b", why="is not a host")
     refused("http://user:secret@n1", why="is not a host")
-    refused("--slurm", "n[1-", why="not a host list")
+    refused("--slurm", "n[1-", why="invalid host list")
     refused("--slurm", "n[1-99999]", why="more than 65536")
     refused("--file-sd", "/dev/null", why="not JSON")
     refused("--deadline", "never", "n1", why="--deadline")
@@ -334,7 +334,7 @@ def a_person_sees_the_progress_and_which_hosts_failed():
     lines = out.splitlines()
     assert re.match(r"survey 1: 2 hosts, 1 succeeded, 2 GPUs, 2 new fingerprints, \d+\.\d\d s, \d+ bytes$",
                     lines[0]), out
-    equal(lines[1:5], ["  1 named more than once, requested once", "  answered     1", "  refused      1",
+    equal(lines[1:5], ["  1 hosts named more than once, each requested once", "  answered     1", "  refused      1",
                        "failed:"])
     assert re.match(rf"  {gone}  refused      \w", lines[5]), out
     equal(len(lines), 6)

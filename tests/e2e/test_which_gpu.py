@@ -172,8 +172,8 @@ def a_gpu_that_fails_hides_no_other():
         equal(daemon.get("/readyz").status, 200)
         equal(metric(daemon, "reachd_gpu_error_info"), [f'gpu="{uuids[1]}",error="gpu-fault"'])
         _, out, _ = common.run(common.REACHCTL, "gpus", "--socket", daemon.socket)
-        assert f"GPU 1 is failed: the driver cannot identify it: {call}" in out, out
-        assert f"{uuids[1]}: the driver cannot identify it: {call}" in daemon.log(), daemon.log()
+        assert f"GPU 1 is failed: the driver cannot identify the GPU: {call}" in out, out
+        assert f"{uuids[1]}: the driver cannot identify the GPU: {call}" in daemon.log(), daemon.log()
         has(*FOUR)
         daemon.process.send_signal(signal.SIGHUP)
         equal(reach(daemon, *["ready"] * 4)[1]["last_error"], None)

@@ -64,7 +64,8 @@ static bool add_block(struct reach_pool *pool, uint64_t index, uint64_t bytes, u
         return false;
     block = malloc(sizeof *block);
     if (!block) {
-        *s = alloc_fail(error, REACH_ALLOC_NO_MEMORY, "no host memory for an array's entry");
+        *s = alloc_fail(error, REACH_ALLOC_NO_MEMORY,
+                        "cannot allocate an array's entry: out of memory");
         return false;
     }
     *block = (struct alloc_block){.next = *at, .offset = *offset, .bytes = bytes};
@@ -107,7 +108,8 @@ static enum reach_alloc_status place_small(struct reach_pool *pool, uint64_t byt
         return s;
     i = find_run(pool, 1);
     if (i == pool->frame_count)
-        return alloc_fail(error, REACH_ALLOC_NO_MEMORY, "the pool's addresses are used up");
+        return alloc_fail(error, REACH_ALLOC_NO_MEMORY,
+                          "cannot reserve addresses: the pool has no free addresses left");
     s = back_run(pool, i, 1, error);
     if (s != REACH_ALLOC_OK)
         return s;
@@ -131,7 +133,7 @@ static enum reach_alloc_status place_run(struct reach_pool *pool, uint64_t bytes
 
     if (first == pool->frame_count)
         return alloc_fail(error, REACH_ALLOC_NO_MEMORY,
-                          "no %llu bytes of addresses side by side; ask for less",
+                          "cannot reserve %llu contiguous bytes of addresses; request less",
                           (unsigned long long)bytes);
     s = back_run(pool, first, full + (tail > 0), error);
     if (s != REACH_ALLOC_OK)
@@ -282,8 +284,8 @@ enum reach_alloc_status reach_device_alloc(struct reach_pool *pool, uint64_t byt
         return s;
     if (bytes == 0 || bytes > pool->range_bytes) {
         alloc_leave(pool);
-        return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "an array of %llu bytes",
-                          (unsigned long long)bytes);
+        return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
+                          "invalid size of an array: %llu bytes", (unsigned long long)bytes);
     }
     bytes = (bytes + ALLOC_ALIGNMENT - 1) / ALLOC_ALIGNMENT * ALLOC_ALIGNMENT;
     const bool reused = reuse(pool, bytes, stream, &address);
@@ -309,7 +311,7 @@ static enum reach_alloc_status defer(struct reach_pool *pool, uint64_t address, 
     struct alloc_pending *pending = malloc(sizeof *pending);
 
     if (!pending)
-        return alloc_fail(error, REACH_ALLOC_NO_MEMORY, "no host memory to note a free");
+        return alloc_fail(error, REACH_ALLOC_NO_MEMORY, "cannot note a free: out of memory");
     *pending = (struct alloc_pending){
         .next = pool->pending, .stream = stream, .address = address, .bytes = bytes};
     s = DRV(pool, error, cuEventCreate, &pending->event, DRV_EVENT_DISABLE_TIMING);
@@ -341,7 +343,7 @@ enum reach_alloc_status reach_device_free(struct reach_pool *pool, void *array, 
         return s;
     if (!find_array(pool, address, &found) || *found.freed) {
         s = alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                       "0x%llx is no array of this pool, or was freed before",
+                       "0x%llx is not an array of this pool, or was already freed",
                        (unsigned long long)address);
     } else if (stream == REACH_NO_STREAM) {
         release_array(pool, &found);

@@ -62,8 +62,9 @@ enum reach_alloc_status reach_compact(struct reach_pool *pool,
     enum reach_alloc_status s;
 
     if (!options || options->size < sizeof options->size || (out && out->size < sizeof out->size))
-        return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                          "set size of the options and of the result to their sizeof");
+        return alloc_fail(
+            error, REACH_ALLOC_INVALID_ARGUMENT,
+            "size of the options and size of the result must be the sizeof of the structs");
     memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
     s = alloc_enter(pool, error);
     if (s != REACH_ALLOC_OK)

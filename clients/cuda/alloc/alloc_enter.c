@@ -10,8 +10,8 @@ enum reach_alloc_status alloc_check_process(const struct reach_pool *pool,
     if (pool->process == getpid())
         return REACH_ALLOC_OK;
     return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                      "process %d opened this pool, and CUDA does not survive a fork; open a pool "
-                      "in a process that has not used CUDA before the fork (spawn)",
+                      "process %d opened this pool, and CUDA does not work after a fork; open a "
+                      "pool in a process that did not use CUDA before the fork (spawn)",
                       (int)pool->process);
 }
 
@@ -20,7 +20,8 @@ enum reach_alloc_status alloc_enter(struct reach_pool *pool, struct reach_alloc_
     enum reach_alloc_status s;
 
     if (!pool)
-        return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "no pool; call reach_pool_open");
+        return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
+                          "the pool is NULL; call reach_pool_open");
     s = alloc_check_process(pool, error);
     if (s != REACH_ALLOC_OK)
         return s;

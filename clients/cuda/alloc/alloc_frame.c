@@ -52,7 +52,8 @@ static enum reach_alloc_status create_pieces(struct reach_pool *pool, struct all
 
     frame->pieces = calloc(pieces, sizeof *frame->pieces);
     if (!frame->pieces)
-        return alloc_fail(error, REACH_ALLOC_NO_MEMORY, "no host memory for a table of handles");
+        return alloc_fail(error, REACH_ALLOC_NO_MEMORY,
+                          "cannot allocate a table of handles: out of memory");
     for (uint64_t i = 0; i < pieces && s == REACH_ALLOC_OK; i++)
         s = create(pool, pool->granule_bytes, &frame->pieces[i], error);
     if (s != REACH_ALLOC_OK)

@@ -100,7 +100,7 @@ static enum reach_alloc_status take_kind(struct reach_pool *pool, enum reach_hos
     case REACH_HOST_BEST:
         break;
     }
-    return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "%d is no kind of host memory",
+    return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "unknown kind of host memory %d",
                       (int)kind);
 }
 
@@ -134,10 +134,11 @@ enum reach_alloc_status reach_host_alloc(struct reach_pool *pool, enum reach_hos
 
     *out = NULL;
     if (!h)
-        return alloc_fail(error, REACH_ALLOC_NO_MEMORY, "no host memory for an entry");
+        return alloc_fail(error, REACH_ALLOC_NO_MEMORY,
+                          "cannot allocate an entry of host memory: out of memory");
     if (bytes == 0 || bytes > (uint64_t)1 << 50)
-        s = alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "host memory of %llu bytes",
-                       (unsigned long long)bytes);
+        s = alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
+                       "invalid size of host memory: %llu bytes", (unsigned long long)bytes);
     else
         s = alloc_enter(pool, error);
     if (s != REACH_ALLOC_OK) {
@@ -173,7 +174,7 @@ enum reach_alloc_status reach_host_free(struct reach_pool *pool, void *memory, v
     for (at = &pool->hosts; *at && (*at)->memory != memory; at = &(*at)->next)
         continue;
     if (!*at)
-        s = alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "%p is no host memory of this pool",
+        s = alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "%p is not host memory of this pool",
                        memory);
     else if (stream != REACH_NO_STREAM)
         s = DRV(pool, error, cuStreamSynchronize, stream);

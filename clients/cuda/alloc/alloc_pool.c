@@ -41,7 +41,8 @@ static enum reach_alloc_status reserve(struct reach_pool *pool, struct reach_all
     pool->frame_count = ADDRESSES_PER_BYTE * (uint64_t)memory_bytes / pool->frame_bytes;
     pool->frames = calloc(pool->frame_count, sizeof *pool->frames);
     if (!pool->frames)
-        return alloc_fail(error, REACH_ALLOC_NO_MEMORY, "no host memory for a table of %llu frames",
+        return alloc_fail(error, REACH_ALLOC_NO_MEMORY,
+                          "cannot allocate a table of %llu frames: out of memory",
                           (unsigned long long)pool->frame_count);
     pool->range_bytes = (pool->frame_count + 1) * pool->frame_bytes;
     s = DRV(pool, error, cuMemAddressReserve, &pool->base, pool->range_bytes, pool->frame_bytes, 0,
@@ -75,13 +76,13 @@ static enum reach_alloc_status copy_options(const struct reach_pool_options *opt
 {
     if (!options || options->size < sizeof options->size)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                          "set size of the options to sizeof(struct reach_pool_options)");
+                          "size of the options must be sizeof(struct reach_pool_options)");
     memset(out, 0, sizeof *out);
     memcpy(out, options, options->size < sizeof *out ? options->size : sizeof *out);
     for (int i = 0; i < REACH_HOST_KINDS; i++) {
         if ((unsigned)out->host_order[i] > REACH_HOST_KINDS)
             return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                              "host_order[%d] is %d, which is no kind of memory", i,
+                              "host_order[%d] is %d, which is not a kind of memory", i,
                               (int)out->host_order[i]);
     }
     if (out->host_order[0] == REACH_HOST_BEST)
@@ -101,7 +102,7 @@ enum reach_alloc_status reach_pool_open(const struct reach_pool_options *options
         return s;
     pool = calloc(1, sizeof *pool);
     if (!pool)
-        return alloc_fail(error, REACH_ALLOC_NO_MEMORY, "no host memory for a pool");
+        return alloc_fail(error, REACH_ALLOC_NO_MEMORY, "cannot allocate a pool: out of memory");
     pool->process = getpid();
     (void)pthread_mutex_init(&pool->lock, NULL);
     pool->keep_bytes = o.keep_bytes;
@@ -179,7 +180,8 @@ enum reach_alloc_status reach_alloc_stats(struct reach_pool *pool, struct reach_
 
     if (!pool || !out || out->size < sizeof out->size)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                          "a pool and stats, with size set to sizeof(struct reach_alloc_stats)");
+                          "the pool and the stats must not be NULL, and size must be sizeof(struct "
+                          "reach_alloc_stats)");
     s = alloc_check_process(pool, error);
     if (s != REACH_ALLOC_OK)
         return s;

@@ -22,11 +22,10 @@ enum reach_alloc_status reach_torch_open(const struct reach_pool_options *option
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "device must be 0 .. %d",
                           MAX_DEVICES - 1);
     if (!atomic_compare_exchange_strong(&process, &first, getpid()) && first != getpid())
-        return alloc_fail(
-            error, REACH_ALLOC_INVALID_ARGUMENT,
-            "process %d opened the pools, and CUDA does not survive a fork; start this "
-            "process another way (spawn)",
-            first);
+        return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
+                          "process %d opened the pools, and CUDA does not work after a fork; start "
+                          "this process with spawn",
+                          first);
     (void)pthread_mutex_lock(&lock);
     if (!pools[options->device])
         s = reach_pool_open(options, &pools[options->device], error);

@@ -38,10 +38,11 @@ enum reach_alloc_status diagnose_open(const struct reach_diagnose_options *optio
     *out = NULL;
     if (options && options->size < sizeof options->size)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                          "set size of the options to sizeof(struct reach_diagnose_options)");
+                          "size of the options must be sizeof(struct reach_diagnose_options)");
     d = calloc(1, sizeof *d);
     if (!d)
-        return alloc_fail(error, REACH_ALLOC_NO_MEMORY, "no host memory for a diagnosis");
+        return alloc_fail(error, REACH_ALLOC_NO_MEMORY,
+                          "cannot allocate a diagnosis: out of memory");
     d->start_ns = read_elapsed_ns(d);
     if (options)
         memcpy(&d->options, options,
@@ -162,7 +163,7 @@ enum reach_alloc_status diagnose_run(struct diagnose *d, uint64_t pointer, uint6
     f->bytes = bytes;
     if (pointer == 0 || bytes == 0 || bytes > UINT64_MAX - pointer)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                          "no memory; give a pointer and at least one byte");
+                          "the memory is empty; pass a pointer and at least one byte");
     s = diagnose_kind(d, pointer, error);
     if (s == REACH_ALLOC_OK && !d->unread)
         s = read_open(d, error);
@@ -180,7 +181,7 @@ enum reach_alloc_status diagnose_copy(struct diagnose *d, struct reach_diagnosis
 
     if (size < sizeof size)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                          "set size of the diagnosis to sizeof(struct reach_diagnosis)");
+                          "size of the diagnosis must be sizeof(struct reach_diagnosis)");
     d->found.size = size < sizeof d->found ? size : sizeof d->found;
     memcpy(out, &d->found, d->found.size);
     return REACH_ALLOC_OK;

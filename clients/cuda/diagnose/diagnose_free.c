@@ -88,8 +88,9 @@ enum reach_alloc_status reach_diagnose_free(enum reach_free_way way,
     enum reach_alloc_status s = diagnose_open(options, &d, error);
 
     if (s == REACH_ALLOC_OK && way == REACH_FREE_FRAMES && d->options.frame_bytes == 0)
-        s = alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                       "no frame_bytes; take them from reachd's fingerprint of depth full");
+        s = alloc_fail(
+            error, REACH_ALLOC_INVALID_ARGUMENT,
+            "frame_bytes is 0; take frame_bytes from reachd's fingerprint of depth full");
     if (s == REACH_ALLOC_OK)
         s = take(d, way, error);
     if (s == REACH_ALLOC_OK)

@@ -191,12 +191,13 @@ static enum reach_alloc_status check_bounds(struct diagnose *d, uint64_t pointer
     if (attribute(d, POINTER_TYPE, pointer + bytes - 1) == 0 && d->failed == REACH_ALLOC_OK)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
                           "the last of %" PRIu64 " bytes at 0x%" PRIx64
-                          " is not memory of the driver; name no more than was allocated",
+                          " is not memory of the driver; pass at most the allocated bytes",
                           bytes, pointer);
     if (!is_virtual && length > 0 && pointer - first + bytes > length)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                          "%" PRIu64 " bytes at 0x%" PRIx64 " go past the end of the allocation, "
-                          "which has %" PRIu64 " bytes; name no more than was allocated",
+                          "%" PRIu64 " bytes at 0x%" PRIx64
+                          " extend past the end of the allocation, which has %" PRIu64
+                          " bytes; pass at most the allocated bytes",
                           bytes, pointer, length);
     return REACH_ALLOC_OK;
 }
@@ -226,8 +227,8 @@ enum reach_alloc_status diagnose_kind(struct diagnose *d, uint64_t pointer,
 
     if (type == 0 && d->failed == REACH_ALLOC_OK)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                          "0x%" PRIx64 " is not memory that the driver knows; allocate it with "
-                          "CUDA, or register it",
+                          "0x%" PRIx64
+                          " is not memory of the driver; allocate or register the memory with CUDA",
                           pointer);
     is_virtual = describe_handle(d, pointer);
     s = check_bounds(d, pointer, bytes, is_virtual, error);

@@ -251,7 +251,7 @@ static enum status check_blocks(const struct importer *m, struct err *err)
     uint64_t all;
     if (!m->written || m->in_block)
         return err_set(err, STATUS_CORRUPT,
-                       m->written ? "the last block has no end: the trace may be truncated"
+                       m->written ? "the last block lacks its end: the trace may be truncated"
                                   : "there is no block: this is not a .traceg of Accel-Sim");
     if (__builtin_mul_overflow((uint64_t)g[0] * g[1], g[2], &all) || all == 0 || all == m->blocks)
         return STATUS_OK;

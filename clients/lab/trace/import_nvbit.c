@@ -30,7 +30,7 @@ struct importer {
 
 static enum status no_memory(struct err *err)
 {
-    return err_set(err, STATUS_NO_MEMORY, "no memory for the launches");
+    return err_set(err, STATUS_NO_MEMORY, "cannot allocate the launches: out of memory");
 }
 
 /* Finds the application of the line's context. Writes a new application to the trace. */
@@ -237,7 +237,7 @@ enum status import_nvbit(FILE *in, struct rlt_writer *out, struct import_counts 
     if (m.lines == 0)
         return err_set(
             err, STATUS_CORRUPT,
-            "no line begins with \"MEMTRACE: CTX\": this is not the output of mem_trace");
+            "no line begins with \"MEMTRACE: CTX\": the file is not the output of mem_trace");
     return import_end(counts, "there are launches but no accesses: the text may be truncated", out,
                       err);
 }

@@ -7,7 +7,8 @@
 enum status text_open(struct text *t, FILE *in, struct err *err)
 {
     *t = (struct text){.in = in, .buffer = malloc(TEXT_BLOCK_BYTES + TEXT_LINE_BYTES)};
-    return t->buffer ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory to read the text");
+    return t->buffer ? STATUS_OK
+                     : err_set(err, STATUS_NO_MEMORY, "cannot read the text: out of memory");
 }
 
 void text_close(struct text *t)
@@ -260,20 +261,21 @@ enum status import_end(const struct import_counts *c, const char *what, struct r
         return STATUS_OK;
     }
     if (left > 0)
-        return err_set(err, STATUS_CORRUPT,
-                       "no access can be imported: %llu have no address, %llu are bulk copies "
-                       "(TMA), %llu access textures or surfaces",
-                       (unsigned long long)l->unknown, (unsigned long long)l->copies,
-                       (unsigned long long)l->textures);
+        return err_set(
+            err, STATUS_CORRUPT,
+            "no access can be imported: %llu accesses have no address, %llu are bulk copies "
+            "(TMA), %llu access textures or surfaces",
+            (unsigned long long)l->unknown, (unsigned long long)l->copies,
+            (unsigned long long)l->textures);
     if (c->idle > 0)
         return err_set(err, STATUS_CORRUPT,
                        "every address is 0 in all %llu accesses: the tracer recorded no addresses",
                        (unsigned long long)c->idle);
     if (c->other_memory > 0)
-        return err_set(err, STATUS_CORRUPT,
-                       "no access is to global memory: %llu are to shared, local or constant "
-                       "memory",
-                       (unsigned long long)c->other_memory);
+        return err_set(
+            err, STATUS_CORRUPT,
+            "no access is to global memory: %llu accesses are to shared, local or constant memory",
+            (unsigned long long)c->other_memory);
     return err_set(err, STATUS_CORRUPT, "%s", what);
 }
 

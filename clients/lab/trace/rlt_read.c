@@ -88,7 +88,8 @@ static void *add_entry(void **table, uint32_t *count, size_t size, struct err *e
     if ((*count & (*count - 1)) == 0) {
         void *more = realloc(*table, (*count > 0 ? 2 * (size_t)*count : 1) * size);
         if (!more) {
-            (void)err_set(err, STATUS_NO_MEMORY, "no memory for the tables of the trace");
+            (void)err_set(err, STATUS_NO_MEMORY,
+                          "cannot allocate the tables of the trace: out of memory");
             return NULL;
         }
         *table = more;
@@ -290,8 +291,9 @@ struct rlt_reader *rlt_reader_new(FILE *in, struct err *err)
     struct rlt_reader *r;
     if (fread(head, 1, sizeof head, in) != sizeof head ||
         memcmp(head, RLT_MAGIC, RLT_MAGIC_BYTES) != 0) {
-        (void)err_set(err, STATUS_CORRUPT,
-                      "not an .rlt trace; reach-lab import converts the output of a tracer");
+        (void)err_set(
+            err, STATUS_CORRUPT,
+            "the file is not an .rlt trace; reach-lab import converts the output of a tracer");
         return NULL;
     }
     if (head[8] < RLT_OLDEST_VERSION || head[8] > RLT_VERSION ||
@@ -305,7 +307,7 @@ struct rlt_reader *rlt_reader_new(FILE *in, struct err *err)
     }
     r = calloc(1, sizeof *r);
     if (!r) {
-        (void)err_set(err, STATUS_NO_MEMORY, "no memory to read the trace");
+        (void)err_set(err, STATUS_NO_MEMORY, "cannot read the trace: out of memory");
         return NULL;
     }
     r->in = in;

@@ -29,7 +29,8 @@ static struct rlt_writer *open_stdout(const char *command, uint64_t granule_byte
     struct err err = {0};
     struct rlt_writer *w = NULL;
     if (isatty(STDOUT_FILENO))
-        (void)err_set(&err, STATUS_INVALID_ARGUMENT, "a trace is binary: redirect it to a file");
+        (void)err_set(&err, STATUS_INVALID_ARGUMENT,
+                      "a trace is binary: redirect the output to a file");
     else if (granule_bytes < RLT_MIN_GRANULE || granule_bytes > RLT_MAX_GRANULE ||
              (granule_bytes & (granule_bytes - 1)) != 0)
         (void)err_set(&err, STATUS_INVALID_ARGUMENT,

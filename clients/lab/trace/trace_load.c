@@ -24,7 +24,8 @@ struct loader {
 
 static enum status no_memory(struct err *err)
 {
-    return err_set(err, STATUS_NO_MEMORY, "no memory for the trace: sample fewer warps");
+    return err_set(err, STATUS_NO_MEMORY,
+                   "cannot allocate the trace: out of memory; sample fewer warps");
 }
 
 /* Makes room for `needed` elements. Returns false if out of memory. */

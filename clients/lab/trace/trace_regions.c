@@ -34,7 +34,8 @@ static enum status begin_regions(struct trace *t, const struct number_set *chunk
 {
     t->regions = calloc(chunks->count + (size_t)1, sizeof *t->regions);
     if (!t->regions)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the regions of the trace");
+        return err_set(err, STATUS_NO_MEMORY,
+                       "cannot allocate the regions of the trace: out of memory");
     for (uint32_t i = 0; i < chunks->count; i++) {
         if (i > 0 && chunks->keys[i] == chunks->keys[i - 1] + 1)
             continue;
@@ -80,11 +81,12 @@ static enum status add_allocations(struct number_set *chunks, const struct rlt_a
         for (uint64_t c = a[i].base / TRACE_CHUNK_BYTES; touched[i] && c <= last; c++) {
             if (chunks->count >= 2 * TRACE_MAX_CHUNKS)
                 return err_set(err, STATUS_NOT_APPLICABLE,
-                               "the allocations of the trace are more than 16 TiB");
+                               "the allocations of the trace exceed 16 TiB");
             if (chunks->count == chunks->room) {
                 uint64_t *more = realloc(chunks->keys, 2 * (size_t)chunks->room * sizeof *more);
                 if (!more)
-                    return err_set(err, STATUS_NO_MEMORY, "no memory for the allocations");
+                    return err_set(err, STATUS_NO_MEMORY,
+                                   "cannot allocate the allocations: out of memory");
                 chunks->keys = more;
                 chunks->room *= 2;
             }
@@ -118,15 +120,16 @@ enum status trace_regions_set(struct trace *t, struct number_set *chunks, const 
                               struct err *err)
 {
     bool *touched = calloc(allocation_count + 1u, sizeof *touched);
-    enum status s = touched ? add_allocations(chunks, allocations, allocation_count, touched, err)
-                            : err_set(err, STATUS_NO_MEMORY, "no memory for the allocations");
+    enum status s =
+        touched ? add_allocations(chunks, allocations, allocation_count, touched, err)
+                : err_set(err, STATUS_NO_MEMORY, "cannot allocate the allocations: out of memory");
     if (s == STATUS_OK) {
         sort_chunks(chunks);
         s = begin_regions(t, chunks, err);
     }
     t->units = malloc((t->line_count + 1) * sizeof *t->units);
     if (s == STATUS_OK && !t->units)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for %llu lines",
+        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate %llu lines: out of memory",
                     (unsigned long long)t->line_count);
     if (s != STATUS_OK || !touched || !t->units) {
         free(touched);

@@ -116,7 +116,8 @@ static enum status set_recent_misses(struct replay_state *r, uint32_t count, str
     sim_mmu_free(r->mmu);
     r->wide.levels[r->wide.level_count - 1].recent = count;
     r->mmu = sim_mmu_new(&r->wide);
-    return r->mmu ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for the model");
+    return r->mmu ? STATUS_OK
+                  : err_set(err, STATUS_NO_MEMORY, "cannot allocate the model: out of memory");
 }
 
 /* Tries a page of each set, from `end_bytes` on. Returns the best page, or NO_PAGE if no page
@@ -189,7 +190,8 @@ enum status latency_replay(const struct observation_set *set, const struct finge
 
     *out = (struct latency_score){0};
     if (!sets || last->runs[0].count > MAX_SETS)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for %u sets", last->runs[0].count);
+        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate %u sets: out of memory",
+                    last->runs[0].count);
     else
         s = score_replays(&r, set, out, err);
     sim_mmu_free(r.mmu);

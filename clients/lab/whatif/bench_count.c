@@ -75,7 +75,7 @@ int bench_count(void)
     }
     mmu = sim_mmu_new(&d);
     if (!loads || !missed || !mmu) {
-        (void)fprintf(stderr, "reach-lab bench: no memory for the benchmark\n");
+        (void)fprintf(stderr, "reach-lab bench: cannot allocate the benchmark: out of memory\n");
         goto out;
     }
     time_counting(mmu, &d, false, loads, missed);

@@ -80,7 +80,7 @@ enum status machine_from_fingerprint(const struct fingerprint *fp, struct sim_de
     *out = (struct sim_desc){.memory_bytes = fp->gpu.memory_bytes, .seed = 1};
     set_sms(fp, out);
     if (out->sm_count == 0)
-        return err_set(err, STATUS_INCONCLUSIVE, "the groups of the SMs are not known");
+        return err_set(err, STATUS_INCONCLUSIVE, "the groups of the SMs are unknown");
     for (uint32_t i = 0; i < fp->level_count && out->level_count < SIM_MAX_LEVELS; i++) {
         if (!set_level(&fp->levels[i], out, &fp->topology.partition,
                        &out->levels[out->level_count]))
@@ -89,6 +89,6 @@ enum status machine_from_fingerprint(const struct fingerprint *fp, struct sim_de
         has_window_level = has_window_level || fp->levels[i].level == fp->topology.level.v;
     }
     if (!has_window_level)
-        return err_set(err, STATUS_INCONCLUSIVE, "the entries of the window level are not known");
+        return err_set(err, STATUS_INCONCLUSIVE, "the entries of the window level are unknown");
     return STATUS_OK;
 }

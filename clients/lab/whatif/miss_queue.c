@@ -377,8 +377,8 @@ enum status miss_queue_count(const struct miss_queue *q, const struct sim_desc *
     const struct sim_level *last = &machine->levels[machine->level_count - 1];
     struct simulation *x = calloc(1, sizeof *x + s->count * sizeof x->units[0]);
     if (!x)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for %zu accesses: sample fewer warps",
-                       s->count);
+        return err_set(err, STATUS_NO_MEMORY,
+                       "cannot allocate %zu accesses: out of memory; sample fewer warps", s->count);
     x->queue = q;
     x->s = s;
     x->mmu = mmu;

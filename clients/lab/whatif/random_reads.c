@@ -70,7 +70,7 @@ enum status random_reads_count(const struct sim_desc *machine, const struct rand
     wide.range_bytes = reads->region_bytes;
     c.mmu = sim_mmu_new(&wide);
     if (!c.mmu)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the simulated TLBs");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulated TLBs: out of memory");
     for (uint64_t at = 0; at < warm_loads(machine); at += BATCH_LOADS)
         count_batch(&c);
     c.walked = 0;

@@ -19,8 +19,8 @@ static enum status allocate_stream(struct stream *s, size_t room, struct err *er
     s->classes = malloc(room);
     return s->units && s->sms && s->classes
                ? STATUS_OK
-               : err_set(err, STATUS_NO_MEMORY, "no memory for %zu accesses: sample fewer warps",
-                         room);
+               : err_set(err, STATUS_NO_MEMORY,
+                         "cannot allocate %zu accesses: out of memory; sample fewer warps", room);
 }
 
 enum status stream_new(const struct stream *like, struct stream *out, struct err *err)
@@ -193,7 +193,7 @@ enum status stream_deal(const struct trace *t, const struct sim_desc *machine, u
     *out = (struct stream){.unit_shift = t->unit_shift, .range_bytes = t->range_bytes};
     s = allocate_stream(out, t->line_count, err);
     if (!d || !left)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory to deal the blocks");
+        s = err_set(err, STATUS_NO_MEMORY, "cannot partition the blocks: out of memory");
     if (d && left && s == STATUS_OK) {
         d->t = t;
         d->out = out;
@@ -201,7 +201,7 @@ enum status stream_deal(const struct trace *t, const struct sim_desc *machine, u
         d->page_shift = page_unit_shift(page_bytes, t->unit_shift);
         d->left = left;
         if (!deal_blocks(d, machine->sm_count))
-            s = err_set(err, STATUS_NO_MEMORY, "no memory to deal the blocks");
+            s = err_set(err, STATUS_NO_MEMORY, "cannot partition the blocks: out of memory");
         for (uint32_t i = 0; i < machine->sm_count; i++)
             free(d->sms[i].warps);
     }
@@ -253,7 +253,8 @@ enum status stream_sort(const struct stream *s, uint64_t page_bytes, uint32_t re
     while (s->range_bytes >> (s->unit_shift + shift) > 1u << RADIX_BITS * RADIX_PASSES)
         shift++;
     if (!order)
-        status = err_set(err, STATUS_NO_MEMORY, "no memory to sort buffers of %u", records);
+        status =
+            err_set(err, STATUS_NO_MEMORY, "cannot sort buffers of %u: out of memory", records);
     for (size_t at = 0; order && status == STATUS_OK && at < s->count; at += records) {
         const size_t left = s->count - at;
         const uint32_t count = left < records ? (uint32_t)left : records;

@@ -61,7 +61,8 @@ enum status stream_walks_count(const struct stream *s, const struct sim_desc *ma
         b->mmu = sim_mmu_new(wide);
     }
     if (!b || !b->mmu)
-        status = err_set(err, STATUS_NO_MEMORY, "no memory for the simulated TLBs");
+        status =
+            err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulated TLBs: out of memory");
     for (uint32_t i = 0; b && status == STATUS_OK && i < parts; i++) {
         const size_t part[2] = {i > 0 ? ends[i - 1] : 0, ends[i]};
         if (!cold)

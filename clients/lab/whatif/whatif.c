@@ -96,7 +96,7 @@ static enum status set_miss_ns(struct whatif_context *c, struct err *err)
         return s;
     if (!(m.walked > 0))
         return err_set(err, STATUS_INCONCLUSIVE,
-                       "the model misses nowhere on the curve of the fingerprint");
+                       "the model predicts no miss on the curve of the fingerprint");
     c->out->miss_ns = FINGERPRINT_CURVE_BYTES / largest->naive_gbps.v / m.walked;
     if (IS_KNOWN(factor))
         c->out->scattered_factor = factor.v;
@@ -160,7 +160,8 @@ static enum status add_entry(struct whatif_context *c, struct err *err)
             continue;
         other = malloc(sizeof *other);
         if (!other)
-            return err_set(err, STATUS_NO_MEMORY, "no memory for the machine with other entries");
+            return err_set(err, STATUS_NO_MEMORY,
+                           "cannot allocate the machine with other entries: out of memory");
         *other = c->machine;
         for (uint32_t l = 0; l < other->level_count; l++) {
             struct sim_level *level = &other->levels[l];
@@ -345,7 +346,7 @@ enum status whatif_ask(const struct fingerprint *fp, const struct trace *trace,
                                   .bytes = trace->bytes,
                                   .left_out = trace->left_out};
     if (!c)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the answer");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the answer: out of memory");
     c->fp = fp;
     c->trace = trace;
     c->options = options;

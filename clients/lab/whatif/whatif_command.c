@@ -215,7 +215,7 @@ int whatif_command(int argc, char **argv)
     fp = calloc(1, sizeof *fp);
     answer = calloc(1, sizeof *answer);
     s = fp && answer ? load_fingerprint(l.argv[0], fp, &err)
-                     : err_set(&err, STATUS_NO_MEMORY, "no memory for the answer");
+                     : err_set(&err, STATUS_NO_MEMORY, "cannot allocate the answer: out of memory");
     if (s == STATUS_OK)
         s = trace_load(in, &trace, &err);
     if (s == STATUS_OK)

@@ -23,7 +23,7 @@ static enum status make_plan(struct whatif_context *c, struct err *err)
         return STATUS_OK;
     c->plan = calloc(1, sizeof *c->plan);
     if (!c->plan)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the plan");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the plan: out of memory");
     if (strategy_plan(c->fp, &job, c->plan, &c->no_plan) != STATUS_OK) {
         free(c->plan);
         c->plan = NULL;
@@ -128,7 +128,7 @@ enum status whatif_add_scopes(struct whatif_context *c, struct err *err)
     p = calloc(1, sizeof *p);
     pass_of = malloc(c->stream.count * sizeof *pass_of);
     s = p && pass_of ? stream_new(&c->stream, &filtered, err)
-                     : err_set(err, STATUS_NO_MEMORY, "no memory for the passes");
+                     : err_set(err, STATUS_NO_MEMORY, "cannot allocate the passes: out of memory");
     if (p && pass_of && s == STATUS_OK) {
         p->count = (uint32_t)c->plan->passes;
         filter_by_pass(c, p, pass_of, &filtered);
@@ -241,7 +241,7 @@ enum status whatif_add_windows(struct whatif_context *c, struct err *err)
     }
     d = calloc(1, sizeof *d);
     s = d ? stream_new(&c->stream, &dealt, err)
-          : err_set(err, STATUS_NO_MEMORY, "no memory for the windows");
+          : err_set(err, STATUS_NO_MEMORY, "cannot allocate the windows: out of memory");
     if (d && s == STATUS_OK) {
         deal_to_windows(c, d, &dealt);
         s = stream_walks_count(&dealt, &c->machine, whatif_miss_queue(c), c->options->cold,

@@ -68,8 +68,7 @@ def load() -> ctypes.CDLL:
             getattr(library, function).restype = result
             getattr(library, function).argtypes = arguments
     except (OSError, AttributeError) as why:
-        raise NotSupported(f"reach needs libreach, and {why}. Install it, or name it in "
-                           "REACH_LIBRARY") from why
+        raise NotSupported(f"cannot load libreach: {why}. Install libreach, or set REACH_LIBRARY to its path") from why
     return library
 
 
@@ -205,7 +204,8 @@ class Handle:
             return call()
         while not done.acquire(timeout=_POLL_S):  # pylint: disable=consider-using-with
             if os.getpid() != process:
-                raise Unreachable("a signal handler forked this process during the call, whose thread is the parent's")
+                raise Unreachable("cannot finish the call: a signal handler forked this process, and the thread of "
+                                  "the call is in the parent")
         result = results.pop()
         if isinstance(result, BaseException):
             raise result

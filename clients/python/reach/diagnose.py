@@ -63,13 +63,13 @@ def _place(array: Any) -> Tuple[int, int]:
         return operator.index(array[0]), operator.index(array[1])
     if hasattr(array, "data_ptr"):
         if not getattr(array, "is_contiguous", lambda: True)():
-            raise InvalidArgument("the tensor is not contiguous; diagnose the one that it is a view of", "array")
+            raise InvalidArgument("the tensor is not contiguous; diagnose its base tensor", "array")
         return int(array.data_ptr()), int(array.numel() * array.element_size())
     if not hasattr(array, "__cuda_array_interface__"):
         raise _refuse(array)
     interface = array.__cuda_array_interface__
     if interface.get("strides"):
-        raise InvalidArgument("the array is not contiguous; diagnose the array that it is a view of", "array")
+        raise InvalidArgument("the array is not contiguous; diagnose its base array", "array")
     count = 1
     for length in interface["shape"]:
         count *= length
@@ -110,7 +110,7 @@ def diagnose(array: Any, source: Any = None, gpu: str = "0", device: Optional[in
     """
     address, size = _place(array)
     if source is not None and not hasattr(source, "fingerprint"):
-        raise InvalidArgument(f"the source is a reach.Reach, not a {type(source).__qualname__}", "source")
+        raise InvalidArgument(f"the source must be a reach.Reach, not a {type(source).__qualname__}", "source")
     if device is None:
         device = getattr(getattr(array, "device", None), "index", None) or 0
     options = _Options(size=ctypes.sizeof(_Options), device=device, driver=driver.encode() if driver else None)

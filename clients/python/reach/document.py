@@ -42,10 +42,10 @@ class Document(Dict[str, Any]):
         """
         windows = self["window_of_sm"]
         if not self["windows"]:
-            raise NoWindow("there are no windows in this answer")
+            raise NoWindow("this answer has no windows")
         if not 0 <= sm < len(windows):
-            raise NoSuchSm(f"SM {sm} is not in the table, which ends with SM {len(windows) - 1}: is the "
-                           "table for another GPU?")
+            raise NoSuchSm(f"SM {sm} is not in the table, which ends with SM {len(windows) - 1}; the table may be "
+                           "for another GPU")
         if windows[sm] is None:
             raise NoWindow(f"SM {sm} gets no work")
         return int(windows[sm])

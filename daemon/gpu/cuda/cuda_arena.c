@@ -48,7 +48,8 @@ enum status cuda_alias_open(const struct cuda_api *api, const struct cu_mem_allo
         return s;
     out->reserved_bytes = range_bytes;
     out->mapped = calloc(range_bytes / handle_bytes, 1);
-    return out->mapped ? STATUS_OK : err_set(err, STATUS_NO_MEMORY, "no memory for the arena");
+    return out->mapped ? STATUS_OK
+                       : err_set(err, STATUS_NO_MEMORY, "cannot allocate the arena: out of memory");
 }
 
 enum status cuda_alias_map(const struct cuda_api *api, int device, struct cuda_alias *a,
@@ -115,12 +116,11 @@ static uint64_t bulk_size(uint64_t limit_bytes, uint64_t free_bytes, uint64_t gr
 static enum status too_little(uint64_t limit_bytes, uint64_t free_bytes, struct err *err)
 {
     if (limit_bytes < with_run(BULK_MIN_BYTES))
-        return err_set(
-            err, STATUS_INVALID_ARGUMENT,
-            "the limit leaves %llu MiB of device memory for a measurement (--memory-limit), which "
-            "needs %llu",
-            (unsigned long long)(limit_bytes / MIB),
-            (unsigned long long)(with_run(BULK_MIN_BYTES) / MIB));
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "--memory-limit leaves %llu MiB of device memory for a measurement, and a "
+                       "measurement needs %llu MiB",
+                       (unsigned long long)(limit_bytes / MIB),
+                       (unsigned long long)(with_run(BULK_MIN_BYTES) / MIB));
     return err_set(
         err, STATUS_GPU_NO_MEMORY,
         "%llu MiB of device memory are free beside the CUDA context, and a measurement needs "

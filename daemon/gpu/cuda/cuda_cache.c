@@ -61,7 +61,7 @@ static enum status check_claims(const struct cuda_probe *p, const struct probe_s
     for (uint32_t i = 0; s == STATUS_OK && i < spec->sm_count; i++)
         if (!claimed[spec->sms[i]])
             s = err_set(err, STATUS_GPU_BUSY,
-                        "no block of a launch of %u ran on SM %u; does another process use it?",
+                        "no block of a launch of %u ran on SM %u; another process may use this SM",
                         p->sm_count, spec->sms[i]);
     return s;
 }

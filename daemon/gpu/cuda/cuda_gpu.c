@@ -72,7 +72,7 @@ static enum status explain_no_context(const struct cuda_gpu *g, enum status fail
         return failure;
     return err_set(err, STATUS_GPU_NO_MEMORY,
                    "cannot create a CUDA context: %llu MiB of device memory are free; a context "
-                   "takes several hundred, and a measurement %llu more",
+                   "needs several hundred MiB, and a measurement %llu MiB more",
                    (unsigned long long)(free_bytes.v / MIB),
                    (unsigned long long)((CUDA_ARENA_LEAST_BYTES + CUDA_SCRATCH_BYTES) / MIB));
 }
@@ -164,7 +164,7 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
     enum status s;
 
     if (!g)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a GPU");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a GPU: out of memory");
     g->base.ops = &cuda_gpu_ops;
     if (options->alone)
         cuda_show_alone(uuid);

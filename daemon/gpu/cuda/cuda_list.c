@@ -164,7 +164,7 @@ static enum status find_named(const struct cuda_api *api, const char *name, cu_d
         if (s != STATUS_OK || count == 1 || is_named(&id, name))
             return s;
     }
-    return s != STATUS_OK ? s : err_set(err, STATUS_NO_DRIVER, "the driver does not show it");
+    return s != STATUS_OK ? s : err_set(err, STATUS_NO_DRIVER, "the driver does not list the GPU");
 }
 
 static enum status ask_identity(const struct gpu_options *options, const char *name,
@@ -183,7 +183,7 @@ static enum status ask_identity(const struct gpu_options *options, const char *n
     if (s == STATUS_OK)
         s = cuda_identify(&api, nvml, device, &id, err);
     if (s == STATUS_OK && !is_named(&id, name))
-        s = err_set(err, STATUS_NO_DRIVER, "the driver does not show it");
+        s = err_set(err, STATUS_NO_DRIVER, "the driver does not list the GPU");
     if (s == STATUS_OK || !out->identity.uuid[0])
         out->identity = id;
     out->identity.origin = id.origin;
@@ -276,7 +276,7 @@ static void receive(struct candidate *c)
     if (n == (ssize_t)sizeof answer)
         c->gpu = answer;
     else
-        err_set(&c->gpu.error, STATUS_GPU_FAULT, "the process that identifies it has crashed");
+        err_set(&c->gpu.error, STATUS_GPU_FAULT, "the process that identifies the GPU crashed");
 }
 
 /* Queries all candidates at once. `answered` is called for each candidate that answers in time. */
@@ -294,8 +294,8 @@ static void ask_all(const struct gpu_options *options, ask_fn *ask, struct candi
         if (!c->divided && start(options, ask, c))
             left++;
         else if (!c->divided)
-            err_set(&c->gpu.error, STATUS_NO_MEMORY, "cannot start a process to identify it: %s",
-                    strerror(errno));
+            err_set(&c->gpu.error, STATUS_NO_MEMORY,
+                    "cannot start a process to identify the GPU: %s", strerror(errno));
     }
     while (left > 0) {
         const nsec_t now = clock_monotonic();
@@ -318,7 +318,7 @@ static void ask_all(const struct gpu_options *options, ask_fn *ask, struct candi
         if (c->fd < 0)
             continue;
         finish(c, false);
-        err_set(&c->gpu.error, STATUS_GPU_HUNG, "the driver has not identified it within %u ms",
+        err_set(&c->gpu.error, STATUS_GPU_HUNG, "the driver did not identify the GPU within %u ms",
                 most_ms);
     }
 }
@@ -441,7 +441,7 @@ enum status cuda_list(const struct gpu_options *options, gpu_found_fn *found, vo
     enum status s = STATUS_OK;
 
     if (!all)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a list of GPUs");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a list of GPUs: out of memory");
     if (visible)
         s = names_of_variable(visible, all, err);
     else

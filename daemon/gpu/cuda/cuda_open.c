@@ -32,10 +32,9 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
         p->sm_ids[n++] = (uint16_t)id;
     }
     if (n != p->sm_count)
-        return err_set(
-            err, STATUS_GPU_BUSY,
-            "%u blocks of one SM each ran on %u SMs; does another process limit the SMs?",
-            p->sm_count, n);
+        return err_set(err, STATUS_GPU_BUSY,
+                       "%u blocks of one SM each ran on %u SMs; another process may limit the SMs",
+                       p->sm_count, n);
     return CUDA_CALL(p->api, err, cuMemcpyHtoD, p->scratch + CUDA_AT_POSITIONS, positions,
                      sizeof positions);
 }
@@ -72,7 +71,7 @@ static enum status load_kernels(struct cuda_probe *p, struct err *err)
 
     if (&reach_fatbin_start[0] == &reach_fatbin_end[0])
         return err_set(err, STATUS_NOT_SUPPORTED,
-                       "this build has no device code: it was made without nvcc");
+                       "this build has no device code: built without nvcc");
     s = CUDA_CALL(api, err, cuModuleLoadData, &p->module, reach_fatbin_start);
     if (s != STATUS_OK) {
         p->module = NULL;
@@ -123,7 +122,7 @@ enum status cuda_probe_open(const struct cuda_api *api, cu_device device, nsec_t
     enum status s = CUDA_CALL(api, err, cuDeviceGetAttribute, &sms,
                               CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     if (s == STATUS_OK && (sms < 1 || sms > REACH_MAX_SMS))
-        s = err_set(err, STATUS_NOT_SUPPORTED, "%d SMs; at most %d are supported", sms,
+        s = err_set(err, STATUS_NOT_SUPPORTED, "the GPU has %d SMs; at most %d are supported", sms,
                     REACH_MAX_SMS);
     if (s != STATUS_OK)
         goto out;

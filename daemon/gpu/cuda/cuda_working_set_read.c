@@ -30,7 +30,7 @@ static enum status put_sides(const struct cuda_probe *p, const struct probe_spec
         sms[p->sm_ids[i]].side_sms = count[sms[p->sm_ids[i]].side];
     if (spec->set_read == SET_READ_NEAR && count[1] == 0)
         return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "probe: sms has every SM of this GPU; it must be those of one side");
+                       "probe: sms has every SM of this GPU; sms must have the SMs of one side");
     return cuda_launch_put(p, sms, sizeof sms, err);
 }
 

@@ -139,11 +139,13 @@ static enum status populate(void *p, uint64_t bytes, bool huge, struct err *err)
     const uint64_t before = huge ? huge_kib() : 0;
 
     if (madvise(p, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) != 0 && huge)
-        return err_set(err, STATUS_NOT_SUPPORTED, "no transparent huge pages: %s", strerror(errno));
+        return err_set(err, STATUS_NOT_SUPPORTED, "cannot get transparent huge pages: %s",
+                       strerror(errno));
     host_memory_touch(p, bytes);
     if (huge && (double)(huge_kib() - before) * (double)KIB < HUGE_SHARE * (double)bytes)
-        return err_set(err, STATUS_NOT_SUPPORTED,
-                       "the kernel gave ordinary pages: /sys/kernel/mm/transparent_hugepage");
+        return err_set(
+            err, STATUS_NOT_SUPPORTED,
+            "the kernel returned ordinary pages; see /sys/kernel/mm/transparent_hugepage");
     return STATUS_OK;
 }
 

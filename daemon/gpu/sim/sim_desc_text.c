@@ -199,7 +199,7 @@ static enum status read_sm_count(struct sim_cursor *c, struct sim_desc *d)
     if (s != STATUS_OK)
         return s;
     if (n == 0)
-        return sim_text_fail(c, "a GPU has at least one SM");
+        return sim_text_fail(c, "a GPU must have at least one SM");
     memset(d->sm_ids, 0, sizeof d->sm_ids);
     for (uint32_t i = 0; i < n; i++)
         d->sm_ids[i] = (uint16_t)i;
@@ -225,7 +225,7 @@ static enum status read_far_sms(struct sim_cursor *c, struct sim_desc *d)
             found++;
         }
         if (found != last - first + 1)
-            return sim_text_fail(c, "this GPU has no SM with such an id");
+            return sim_text_fail(c, "the id is not an SM of this GPU");
     } while (sim_text_skip(c, ","));
     return STATUS_OK;
 }
@@ -247,7 +247,7 @@ static enum status read_numbers(struct sim_cursor *c, const struct field *f, str
     if (s != STATUS_OK)
         return s;
     if (f->kind == PERIOD && !sim_text_differs(&f->number, d, &zero))
-        return sim_text_fail(c, "at least one load lies between");
+        return sim_text_fail(c, "the period must be at least one load");
     if (f[1].kind != SECOND)
         return STATUS_OK;
     if (!sim_text_skip(c, f[1].key))
@@ -305,17 +305,17 @@ static enum status read_field(struct sim_cursor *c, struct sim_desc *d, bool *se
     const struct field *f = read_key(c);
 
     if (!f)
-        return sim_text_fail(c, "no such field");
+        return sim_text_fail(c, "unknown field");
     if (seen[f - fields]) {
         c->at = c->field;
-        return sim_text_fail(c, "the field comes twice");
+        return sim_text_fail(c, "the field is repeated");
     }
     seen[f - fields] = true;
     if (f->kind == SMS && seen[SMIDS_ROW])
         return sim_text_fail(c, "sms= must come before smids=");
     enum status s = read_value(c, f, d);
     if (s == STATUS_OK && c->at < c->end)
-        s = sim_text_fail(c, "this is not part of the value");
+        s = sim_text_fail(c, "unexpected text after the value");
     if (s == STATUS_OK && f->kind == SMIDS && seen[SMS_ROW] && sms != d->sm_count)
         s = sim_text_fail(c, "smids= must name one SM for each of sms=");
     return s;

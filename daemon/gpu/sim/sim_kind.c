@@ -37,9 +37,9 @@ enum status sim_kind_read(struct sim_cursor *c, struct sim_kind *out)
     if (s != STATUS_OK)
         return s;
     if (!(out->gbps > 0) || out->sms_to_fill == 0)
-        return sim_text_fail(c, "memory that nothing can read");
+        return sim_text_fail(c, "the memory must have a speed and SMs");
     if (out->entry_bytes < MIN_ENTRY_BYTES)
-        return sim_text_fail(c, "an entry translates at least 4K");
+        return sim_text_fail(c, "an entry must translate at least 4K");
     return STATUS_OK;
 }
 

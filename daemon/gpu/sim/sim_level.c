@@ -76,7 +76,7 @@ static enum status read_groups(struct sim_cursor *c, const struct sim_desc *d, u
             return s;
         for (uint32_t id = first; id <= last; id++) {
             if (position[id] < 0)
-                return sim_text_fail(c, "this GPU has no SM with such an id");
+                return sim_text_fail(c, "the id is not an SM of this GPU");
             if (known[id])
                 return sim_text_fail(c, "an SM is in two groups");
             known[id] = true;
@@ -110,7 +110,7 @@ enum status sim_sharing_read(struct sim_cursor *c, const struct sim_desc *d, uin
     } else if (is_group_size(c)) {
         s = sim_text_u32(c, REACH_MAX_SMS, &k);
         if (s == STATUS_OK && k == 0)
-            return sim_text_fail(c, "a group has at least one SM");
+            return sim_text_fail(c, "a group must have at least one SM");
     } else {
         s = read_groups(c, d, out_of_sm);
     }
@@ -141,7 +141,7 @@ static enum status read_sets(struct sim_cursor *c, struct sim_level *l)
         if (s != STATUS_OK)
             return s;
         if (run.ways == 0 || run.count == 0)
-            return sim_text_fail(c, "a set has at least one way");
+            return sim_text_fail(c, "a set must have at least one way");
         struct sim_run *before = l->run_count > 0 ? &l->runs[l->run_count - 1] : NULL;
         if (before && before->ways == run.ways)
             before->count += run.count;
@@ -186,7 +186,7 @@ static enum status read_option(struct sim_cursor *c, struct sim_level *l)
         memcpy((char *)l + choices[i].offset, &choices[i].value, sizeof choices[i].value);
         return STATUS_OK;
     }
-    return sim_text_fail(c, "no such option of a level");
+    return sim_text_fail(c, "unknown option of a level");
 }
 
 static enum status check_sets(const struct sim_cursor *c, const struct sim_level *l)
@@ -214,9 +214,9 @@ static enum status check_sets(const struct sim_cursor *c, const struct sim_level
         return sim_text_fail(c, "block= needs a power of two, and hash=mod on one of equal sets");
     for (uint32_t i = 0; i < l->cycle_count && l->policy == SIM_CYCLE; i++)
         if (widest > SIM_MAX_SHORT_WAYS || l->cycle[i] > least)
-            return sim_text_fail(c, "policy=cycle names a way that a set does not have");
+            return sim_text_fail(c, "policy=cycle has a way that a set lacks");
     if (l->walkers == 0)
-        return sim_text_fail(c, "a level has at least one walker");
+        return sim_text_fail(c, "a level must have at least one walker");
     return STATUS_OK;
 }
 
@@ -226,7 +226,7 @@ static enum status read_entries(struct sim_cursor *c, struct sim_level *l)
     memcpy(l, &plain, sizeof *l);
     enum status s = sim_text_u32(c, SIM_MAX_ENTRIES, &l->entries);
     if (s == STATUS_OK && l->entries == 0)
-        return sim_text_fail(c, "a level has at least one entry");
+        return sim_text_fail(c, "a level must have at least one entry");
     if (s == STATUS_OK && !sim_text_skip(c, "@"))
         return sim_text_fail(c, "expected @<entry bytes>");
     return s == STATUS_OK ? sim_text_number(c, &entry_bytes, l) : s;
@@ -251,7 +251,7 @@ enum status sim_level_read_cache(struct sim_cursor *c, struct sim_level *out)
 {
     enum status s = read_entries(c, out);
     if (s == STATUS_OK && out->entry_bytes < MIN_LINE_BYTES)
-        return sim_text_fail(c, "a line has at least 4 bytes");
+        return sim_text_fail(c, "a line must have at least 4 bytes");
     out->instance_count = 1;
     return s == STATUS_OK ? read_options(c, out) : s;
 }
@@ -266,7 +266,7 @@ enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t in
     enum status s = read_entries(c, l);
 
     if (s == STATUS_OK && l->entry_bytes < MIN_ENTRY_BYTES)
-        return sim_text_fail(c, "an entry translates at least 4K");
+        return sim_text_fail(c, "an entry must translate at least 4K");
     if (s == STATUS_OK && !sim_text_skip(c, "/"))
         return sim_text_fail(c, "expected /<sharing>: sm, gpu, a group size or groups");
     if (s == STATUS_OK)

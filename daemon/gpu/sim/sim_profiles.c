@@ -400,10 +400,10 @@ static enum status no_such_profile(const char *name, struct err *err)
     for (uint32_t i = 0; i < COUNT(profiles); i++)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i > 0 ? ", " : "",
                               profiles[i].name);
-    return err_set(err, STATUS_NOT_FOUND,
-                   "unknown simulated GPU \"%.40s\"; known are %s, or describe one: sms=.. "
-                   "memory=.. l1=..",
-                   name, names);
+    return err_set(
+        err, STATUS_NOT_FOUND,
+        "unknown simulated GPU \"%.40s\"; use one of %s, or a description: sms=.. memory=.. l1=..",
+        name, names);
 }
 
 enum status sim_profiles_parse(const char *text, struct sim_desc *out, struct err *err)

@@ -224,7 +224,8 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
     else if (spec->kind == PROBE_CACHE)
         return sim_cache_run(m, spec, base, values)
                    ? STATUS_OK
-                   : err_set(err, STATUS_NO_MEMORY, "no memory for a simulated cache");
+                   : err_set(err, STATUS_NO_MEMORY,
+                             "cannot allocate a simulated cache: out of memory");
     else if (spec->kind == PROBE_SHARED)
         sim_shared_run(m, spec, values);
     else if (spec->kind == PROBE_PEER)

@@ -36,10 +36,11 @@ enum status sim_shared_read(struct sim_cursor *c, struct sim_shared *out)
         return s;
     if (out->latency_cycles == 0 || out->banks == 0 || out->bank_bytes < 4 ||
         out->bank_bytes % 4 != 0 || !(out->bytes_per_cycle > 0))
-        return sim_text_fail(c, "shared memory without cycles, banks of 4, 8 or 16 bytes or speed");
+        return sim_text_fail(
+            c, "shared memory must have cycles, banks of 4, 8 or 16 bytes, and a speed");
     if (out->block_bytes < PROBE_SHARED_BYTES || out->block_bytes > out->sm_bytes)
-        return sim_text_fail(c,
-                             "a block has at least 32K of shared memory, and no more than an SM");
+        return sim_text_fail(c, "a block must have at least 32K of shared memory, and at most the "
+                                "shared memory of an SM");
     return STATUS_OK;
 }
 
@@ -55,7 +56,7 @@ enum status sim_clusters_read(struct sim_cursor *c, struct sim_clusters *out)
     const enum status s = sim_text_parts(c, cluster_parts, COUNT(cluster_parts),
                                          "expected SMs,cycles/cycles,bytes a cycle", out);
     if (s == STATUS_OK && (out->largest < 2 || !(out->bytes_per_cycle > 0)))
-        return sim_text_fail(c, "a cluster has at least two SMs, and some speed");
+        return sim_text_fail(c, "a cluster must have at least two SMs, and a speed");
     return s;
 }
 

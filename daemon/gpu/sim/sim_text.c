@@ -70,7 +70,7 @@ enum status sim_text_ids(struct sim_cursor *c, uint32_t *first, uint32_t *last)
     if (s == STATUS_OK && sim_text_skip(c, "-"))
         s = sim_text_u32(c, REACH_MAX_SMS - 1, last);
     if (s == STATUS_OK && *last < *first)
-        return sim_text_fail(c, "the range runs backwards");
+        return sim_text_fail(c, "the range is reversed");
     return s;
 }
 

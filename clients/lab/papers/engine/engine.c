@@ -9,7 +9,7 @@
 
 static enum status no_memory(struct err *err)
 {
-    return err_set(err, STATUS_NO_MEMORY, "no memory for the simulated machine");
+    return err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulated machine: out of memory");
 }
 
 /* ---- start and end ---- */

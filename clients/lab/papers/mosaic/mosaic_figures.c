@@ -9,7 +9,7 @@ static struct mosaic_case *new_cases(uint32_t count, struct err *err)
 {
     struct mosaic_case *cases = calloc(count, sizeof *cases);
     if (!cases)
-        (void)err_set(err, STATUS_NO_MEMORY, "no memory for the simulations");
+        (void)err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulations: out of memory");
     return cases;
 }
 
@@ -293,7 +293,7 @@ enum status mosaic_speedups(struct mosaic_report *r, struct err *err)
 {
     struct all_cases *all = calloc(1, sizeof *all);
     if (!all)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the simulations");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulations: out of memory");
     for (uint32_t i = 0; i < MOSAIC_WORKLOADS; i++) {
         const struct mosaic_workload w = mosaic_workload(i);
         for (uint32_t d = 0; d < DESIGNS; d++)

@@ -34,7 +34,7 @@ static enum status sweep_new(struct sweep *s, uint32_t points, enum mosaic_desig
     s->workloads = (MOSAIC_WORKLOADS + part - 1) / part;
     s->cases = calloc((size_t)points * s->workloads, sizeof *s->cases);
     if (!s->cases)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for a sweep");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a sweep: out of memory");
     for (uint32_t i = 0; i < points * s->workloads; i++) {
         const struct mosaic_workload w = mosaic_workload(i % s->workloads * part);
         s->cases[i].run = mosaic_workload_run(&w, design);
@@ -321,7 +321,8 @@ enum status mosaic_bloat(struct mosaic_report *r, struct err *err)
     mosaic_report_number(r, "M14", "Mosaic's bloat, index 0.8, occupancy 50 %", less, "%", "< 1", 0,
                          1);
     if (large < 0 || less < 0 || bloat[0] < 0)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the simulated memory");
+        return err_set(err, STATUS_NO_MEMORY,
+                       "cannot allocate the simulated memory: out of memory");
     return STATUS_OK;
 }
 

@@ -422,7 +422,7 @@ enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *
     struct clock *c = calloc(1, sizeof *c);
     enum status s = STATUS_OK;
     if (!c)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the simulation");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulation: out of memory");
     *out = (struct mosaic_result){0};
     c->run = run;
     c->out = out;
@@ -445,7 +445,7 @@ enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *
     if (c->mmu)
         c->events = calloc(c->warp_count + mosaic_mmu_events(c->mmu), sizeof *c->events);
     if (!c->warps || !c->mmu || !c->events || (run->mmu.lazy && !c->parked)) {
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for the simulation");
+        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulation: out of memory");
         goto out;
     }
     memset(c->first, 0xff, sizeof c->first);

@@ -80,7 +80,7 @@ enum status mosaic_run_cases(struct mosaic_case *cases, uint32_t count, struct e
     while (started > 0)
         (void)pthread_join(threads[--started], NULL);
     if (atomic_load(&pool.failed))
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the simulation");
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulation: out of memory");
     return STATUS_OK;
 }
 
@@ -152,7 +152,8 @@ enum status mosaic_run_alone(struct mosaic_alone *out, struct err *err)
     enum { SIZES = sizeof cores, COUNT = GEN_MOSAIC_APPS * SIZES };
     struct mosaic_case *cases = calloc(COUNT, sizeof *cases);
     if (!cases)
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the runs alone");
+        return err_set(err, STATUS_NO_MEMORY,
+                       "cannot allocate the runs of single applications: out of memory");
     for (uint32_t i = 0; i < COUNT; i++) {
         const struct mosaic_workload w = {.app_count = 1, .apps = {(uint8_t)(i / SIZES)}};
         cases[i].run = mosaic_workload_run(&w, MOSAIC_BASE);

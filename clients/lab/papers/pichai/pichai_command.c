@@ -201,7 +201,7 @@ static struct pichai_runs *new_runs(int count, char **arguments, int *out_count)
     static const uint32_t of_block = 16; /* warps of the largest block of a job */
     struct pichai_runs *runs = calloc(1, sizeof *runs);
     if (!runs) {
-        (void)fprintf(stderr, "reach-lab-papers: no memory for the runs\n");
+        (void)fprintf(stderr, "reach-lab-papers: cannot allocate the runs: out of memory\n");
         return NULL;
     }
     runs->blocks = PICHAI_BLOCKS;
@@ -279,7 +279,7 @@ static int check_varied(void)
     uint32_t targets;
     const struct pichai_target *t = pichai_targets(&targets);
     struct pichai_runs *runs = calloc(1, sizeof *runs);
-    puts("Pichai 2014, simulated, with one value that the text does not say set otherwise in each\n"
+    puts("Pichai 2014, simulated, with one value that the paper does not state changed in each\n"
          "row: % that naive (paper 20-50) and augmented TLBs (below 10) lose, % idle (4-6), a TLB\n"
          "miss in L1 misses (2), and the targets of P1 to P18 within their bands");
     printf("%-52s %6s %6s %6s %6s\n", "", "naive", "augm.", "idle", "miss");

@@ -105,7 +105,8 @@ enum status pichai_runs_execute(struct pichai_runs *runs, struct err *err)
     for (uint32_t i = 0; i < started; i++)
         (void)pthread_join(thread[i], NULL);
     if (atomic_load(&pool.failed))
-        return err_set(err, STATUS_NO_MEMORY, "no memory for the simulated machines");
+        return err_set(err, STATUS_NO_MEMORY,
+                       "cannot allocate the simulated machines: out of memory");
     return STATUS_OK;
 }
 

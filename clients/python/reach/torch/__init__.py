@@ -16,7 +16,7 @@ try:
 except ImportError as _why:
     raise ImportError("reach.torch needs PyTorch, which is missing: pip install torch") from _why
 if not hasattr(getattr(_torch, "library", None), "custom_op"):
-    raise ImportError(f"reach.torch needs PyTorch 2.4 or later, and this is {getattr(_torch, '__version__', 'older')}: "
+    raise ImportError(f"reach.torch needs PyTorch 2.4 or later, and this release is {getattr(_torch, '__version__', 'older')}: "
                       "pip install --upgrade torch")
 try:
     import triton as _triton  # noqa: F401

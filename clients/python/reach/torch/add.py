@@ -28,7 +28,7 @@ def _choose(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor,
     if not why and table.dtype not in DTYPES:
         why = f"{table.dtype} has no atomic addition here"
     if why and strategy not in ("", launch.STOCK):
-        raise RuntimeError(f"reach.torch.index_add_: no strategy {strategy}: {why}")
+        raise RuntimeError(f"reach.torch.index_add_: cannot use strategy {strategy}: {why}")
     if why:
         fallback.say("index_add_", why)
     if why or source.numel() == 0 or table.numel() == 0 or \
@@ -69,7 +69,7 @@ def index_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, a
     arguments.check_tensors("index_add_", table=table, index=index, source=source)
     launch.check_index(index)
     if source.shape != (index.numel(), *table.shape[1:]) or source.dtype != table.dtype:
-        raise ValueError(f"the source has to be {(index.numel(), *table.shape[1:])} of {table.dtype}")
+        raise ValueError(f"the source must be {(index.numel(), *table.shape[1:])} of {table.dtype}")
     if deterministic:
         return table.index_put_((index.long(),), source if alpha == 1 else source * alpha, accumulate=True)
     wants_grad = torch.is_grad_enabled() and (table.requires_grad or source.requires_grad)

@@ -132,6 +132,6 @@ def _print(found: List[Advice], file: TextIO) -> None:
     for row in rows:
         print("  ".join(cell.ljust(w) if k == 0 else cell.rjust(w)
                         for k, (cell, w) in enumerate(zip(row, widths))), file=file)
-    print("naive, best: predicted rows copied out, 10^9 per second", file=file)
+    print("naive and best are predictions in 10^9 copied rows per second", file=file)
     for why in sorted({a.reason for a in found if a.strategy is None}):
         print(f"not known: {why}", file=file)

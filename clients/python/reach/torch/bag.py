@@ -153,7 +153,7 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
         return table.new_zeros((bags, table.shape[1])) if out is None else out.zero_()
     why = launch.unfit(table) or ("" if table.dtype in DTYPES else f"{table.dtype} is not a floating type")
     if why and strategy not in ("", launch.STOCK):
-        raise RuntimeError(f"reach.torch.embedding_bag: no strategy {strategy}: {why}")
+        raise RuntimeError(f"reach.torch.embedding_bag: cannot use strategy {strategy}: {why}")
     if why:
         fallback.say("embedding_bag", why)
     elif table.device == index.device:
@@ -242,15 +242,16 @@ def embedding_bag(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
         ("offsets", offsets), ("per_sample_weights", per_sample_weights)) if t is not None})
     launch.check_index(index, (1, 2))
     if table.dim() != 2:
-        raise ValueError("the table has to be of two dimensions")
+        raise ValueError("the table must have two dimensions")
     if mode not in ("sum", "mean"):
-        raise ValueError(f"mode {mode!r} is not one of sum, mean")
+        raise ValueError(f"mode must be sum or mean, not {mode!r}")
     if (offsets is None) != (index.dim() == 2):
-        raise ValueError("an index of one dimension needs offsets, one of two has none")
+        raise ValueError("an index of one dimension needs offsets, and an index of two dimensions must not have "
+                         "offsets")
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != index.shape or
                                            per_sample_weights.dtype != table.dtype):
-        raise ValueError("per_sample_weights go with mode sum, with the shape of the index and the dtype of the "
-                         "table")
+        raise ValueError("per_sample_weights need mode sum, and must have the shape of the index and the dtype of "
+                         "the table")
     if index.dim() == 2 and index.shape[1] == 0:
         return table.new_zeros((index.shape[0], table.shape[1]))
     length = 0 if offsets is not None else index.shape[1]

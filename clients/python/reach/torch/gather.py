@@ -60,7 +60,7 @@ def _choose(table: torch.Tensor, index: torch.Tensor, strategy: str) -> Optional
     why = launch.unfit(table)
     if why or index.numel() == 0 or table.numel() == 0 or index.device != table.device:
         if why and strategy not in ("", launch.STOCK):
-            raise RuntimeError(f"reach.torch.gather_rows: no strategy {strategy}: {why}")
+            raise RuntimeError(f"reach.torch.gather_rows: cannot use strategy {strategy}: {why}")
         if why:
             fallback.say("gather_rows", why)
         return None  # without anything to copy, and for errors: as PyTorch does it
@@ -124,11 +124,11 @@ def gather_rows(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Te
         return result
     arguments.check_tensors("gather_rows", out=out)
     if out.shape != (index.numel(), *table.shape[1:]) or out.dtype != table.dtype or out.device != table.device:
-        raise ValueError(f"out has to be {(index.numel(), *table.shape[1:])} of {table.dtype} on {table.device}")
+        raise ValueError(f"out must be {(index.numel(), *table.shape[1:])} of {table.dtype} on {table.device}")
     if not out.is_contiguous():
-        raise ValueError("out has to be contiguous")
+        raise ValueError("out must be contiguous")
     if torch.is_grad_enabled() and (table.requires_grad or out.requires_grad):
-        raise RuntimeError("gather_rows: out= has no gradient; leave it out, or use torch.no_grad()")
+        raise RuntimeError("gather_rows: out= has no gradient; omit out=, or use torch.no_grad()")
     way = _choose(table, index, strategy)
     if way is None:
         return torch.index_select(table, 0, index, out=out)

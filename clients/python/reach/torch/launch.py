@@ -100,7 +100,7 @@ def facts(device: torch.device) -> Tuple[str, int]:
     properties = torch.cuda.get_device_properties(device)
     uuid = str(getattr(properties, "uuid", ""))
     if not uuid:
-        raise NoPlan("this PyTorch does not tell the UUID of a GPU: 2.5 and later do")
+        raise NoPlan("this PyTorch does not report the UUID of a GPU; PyTorch 2.5 or later is needed")
     return uuid if uuid.startswith(("GPU-", "MIG-")) else "GPU-" + uuid, properties.multi_processor_count
 
 
@@ -241,7 +241,7 @@ def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_i
         way = _way(table, job, strategy)
     except NoPlan as why:
         if strategy:
-            raise RuntimeError(f"reach.torch.{operation}: no strategy {strategy}: {why}") from why
+            raise RuntimeError(f"reach.torch.{operation}: cannot use strategy {strategy}: {why}") from why
         fallback.say(operation, str(why))
         return None
     if way.strategy == "naive" and not strategy and stock_is_as_good:
@@ -258,8 +258,8 @@ def _way(table: torch.Tensor, job: Job, strategy: str) -> Way:
         way = _ways.get(key)
         if way is None:
             if capturing(table.device):
-                raise NoPlan("its first call for a table of this size is inside the capture of a CUDA graph: call "
-                             "it once before")
+                raise NoPlan("the first call for a table of this size is inside the capture of a CUDA graph; call "
+                             "the function once before")
             way = _ways[key] = _make(table, job, strategy)
     return way
 
@@ -317,7 +317,7 @@ def plain(*tensors: torch.Tensor) -> bool:
 
 def check_index(index: torch.Tensor, dimensions: Tuple[int, ...] = (1,)) -> None:
     if index.dim() not in dimensions or index.dtype not in (torch.int32, torch.int64):
-        raise ValueError("the index has to be int32 or int64, of " +
+        raise ValueError("the index must be int32 or int64, of " +
                          " or ".join(f"{d}" for d in dimensions) + f" dimension(s), not {index.dtype} of "
                          f"{index.dim()}")
 

@@ -115,7 +115,7 @@ def read(answer: Any, table_bytes: int) -> Plan:
     """Returns the plan in an answer. Raises NoPlan if it has no strategy that reach.torch can follow."""
     options = {NAMES[o["strategy"]]: o for o in answer["options"] if o["strategy"] in NAMES and o["possible"]}
     if not options:
-        raise NoPlan("the plan has no strategy that reach.torch knows")
+        raise NoPlan("the plan has no strategy that reach.torch supports")
     placement, scope = answer.get("placement"), answer.get("scope")
     windows: Tuple[int, ...] = (0, table_bytes)
     window_of_sm: Tuple[int, ...] = ()
@@ -146,10 +146,10 @@ class Planner:
         if str(measured["uuid"]) != gpu:
             raise NoPlan(f"the fingerprint describes {measured['uuid']}, not this GPU ({gpu})")
         if measured.get("mig") or gpu.startswith("MIG-"):
-            raise NoPlan("the GPU is divided by MIG, and its fingerprint is of the whole")
+            raise NoPlan("the GPU is divided by MIG, and the fingerprint describes the whole GPU")
         if int(measured["sm_count"]) != sm_count:
-            raise NoPlan(f"this process sees {sm_count} SMs and the fingerprint {measured['sm_count']}: a part "
-                         "of the GPU (MIG, MPS)")
+            raise NoPlan(f"this process has {sm_count} SMs and the fingerprint {measured['sm_count']}: the process "
+                         "has a part of the GPU (MIG, MPS)")
 
     def ask(self, gpu: str, job: Job) -> Plan:
         """Raises NoPlan."""

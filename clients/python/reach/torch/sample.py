@@ -134,7 +134,7 @@ def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Te
     for t in (indptr, indices, seeds):
         launch.check_index(t)
     if fanout < 1 or not 0 <= seed < _SIGN:
-        raise ValueError("fanout is at least 1, and seed is from 0 to below 2^63")
+        raise ValueError("fanout must be at least 1, and seed must be from 0 to below 2^63")
     count = seeds.numel() * fanout
     contiguous = indices.is_contiguous() and indptr.is_contiguous()
     way = None

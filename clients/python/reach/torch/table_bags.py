@@ -233,28 +233,28 @@ _bags_op.register_autograd(_bags_backward, setup_context=_bags_save)
 
 def _check_tables(tables: List[torch.Tensor], mode: str) -> None:
     if not tables or any(t.dim() != 2 or t.dtype != tables[0].dtype for t in tables):
-        raise ValueError("there have to be one table at least, all of two dimensions and one dtype")
+        raise ValueError("at least one table is needed, and all tables must have two dimensions and one dtype")
     if mode not in ("sum", "mean"):
-        raise ValueError(f"mode {mode!r} is not one of sum, mean")
+        raise ValueError(f"mode must be sum or mean, not {mode!r}")
 
 
 def _check_bags(tables: List[torch.Tensor], indices: torch.Tensor, offsets: Optional[torch.Tensor], mode: str,
                 weights: Optional[torch.Tensor]) -> None:
     launch.check_index(indices, (1,) if offsets is not None else (3,))
     if offsets is None and indices.shape[0] != len(tables):
-        raise ValueError("indices have to be of tables x bags x length")
+        raise ValueError("indices must have the shape tables x bags x length")
     if offsets is not None and (offsets.dim() != 1 or offsets.numel() % len(tables) != 1 % len(tables)):
-        raise ValueError("offsets have to be of tables x bags + 1")
+        raise ValueError("offsets must have the length tables x bags + 1")
     if weights is not None and (mode != "sum" or weights.shape != indices.shape or weights.dtype != tables[0].dtype):
-        raise ValueError("per_sample_weights go with mode sum, with the shape of the indices and the dtype of the "
-                         "tables")
+        raise ValueError("per_sample_weights need mode sum, and must have the shape of the indices and the dtype of "
+                         "the tables")
 
 
 def _of_several_lengths(tables: Sequence[torch.Tensor], indices: Sequence[torch.Tensor], mode: str,
                         strategy: str) -> torch.Tensor:
     """Returns indices of bags x length for each table."""
     if any(i.dim() != 2 or i.shape[0] != indices[0].shape[0] for i in indices):
-        raise ValueError("each index has to be of bags x length, with the same number of bags")
+        raise ValueError("each index must have the shape bags x length, with the same number of bags")
     for index in indices:
         launch.check_index(index, (2,))
     if not launch.plain(*tables, *indices) or min(i.numel() for i in indices) == 0:

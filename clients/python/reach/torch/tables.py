@@ -92,7 +92,7 @@ def choose(operation: str, why: str, tables: Sequence[torch.Tensor], job: Tables
     """Returns the way, or None if the stock operator is used, after a warning with the reason. `why` is the reason why
     the kernels cannot take the tables."""
     if why and strategy not in ("", launch.STOCK):
-        raise RuntimeError(f"reach.torch.{operation}: no strategy {strategy}: {why}")
+        raise RuntimeError(f"reach.torch.{operation}: cannot use strategy {strategy}: {why}")
     if why:
         fallback.say(operation, why)
     if why or job.accesses == 0 or min(job.tables) == 0:
@@ -186,7 +186,7 @@ def gather_tables(tables: Sequence[torch.Tensor], indices: Indices, strategy: st
     if not isinstance(indices, torch.Tensor):
         indices = arguments.tensor_list("gather_tables", "indices", indices)
     if not tables or len(tables) != len(indices):
-        raise ValueError("there must be one table at least, and one index for each table")
+        raise ValueError("at least one table, and one index for each table, are needed")
     for index in indices:
         launch.check_index(index)
     apart = not isinstance(indices, torch.Tensor) and len({(i.numel(), i.dtype, i.device) for i in indices}) > 1

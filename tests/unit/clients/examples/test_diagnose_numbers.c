@@ -71,9 +71,8 @@ static void the_planner_answers_for_device_memory(void **state)
     text = plan_of(&found);
     assert_string_equal(
         text,
-        "planner: 900 GiB are more than the 139.8 GiB of memory that this GPU has. Ask for no "
-        "more than that. GET /v1/gpus/{gpu}/memory, or reachctl memory, has every kind of "
-        "memory.\n");
+        "planner: 900 GiB are more than the 139.8 GiB of memory that this GPU has. Request at most "
+        "that size. GET /v1/gpus/{gpu}/memory and reachctl memory list every kind of memory.\n");
     free(text);
     found.memory = REACH_MEMORY_HOST_PINNED;
     text = plan_of(&found);

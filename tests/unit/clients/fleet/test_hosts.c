@@ -284,7 +284,7 @@ static void slurm_lists(void **state)
         {"n[", "missing"},         {"n[]", "missing"},
         {"n[1", "not closed"},     {"n[1-", "missing"},
         {"n[1-2", "not closed"},   {"n]", "not opened"},
-        {"n[1]]", "not opened"},   {"n[2-1]", "backwards"},
+        {"n[1]]", "not opened"},   {"n[2-1]", "reversed"},
         {"n[1,]", "missing"},      {"n[a]", "missing"},
         {"n[1-2,[3]]", "missing"}, {"n[-1]", "missing"},
         {"n[1-010]", "different"}, {"n[1234567890123]", "12 digits"},

@@ -146,7 +146,7 @@ static void an_absent_sm_is_seen(void **state)
     o = new_chase(); /* a kernel that does not wait for its loads (H200: 2 cycles each) */
     for (size_t i = 0; i < o.result.value_count; i++)
         o.result.values[i] = 2;
-    expect(&o, VERDICT_UNUSABLE, "nothing is timed");
+    expect(&o, VERDICT_UNUSABLE, "the timer does not work");
 }
 
 static void a_falling_curve_is_seen(void **state)
@@ -178,7 +178,7 @@ static void repeats_that_disagree_are_seen(void **state)
     for (uint32_t sm = 0; sm < SMS; sm++)
         for (uint32_t j = 0; j < SLICE; j++)
             round_row(&o, 1, 1, sm)[j] = about(HIT + PENALTY);
-    expect(&o, VERDICT_DISTURBED, "as much as the pivot");
+    expect(&o, VERDICT_DISTURBED, "lost the pages of the pivot");
     o = new_round(); /* all pages are evicted before the control */
     for (uint32_t sm = 0; sm < SMS; sm++)
         for (uint32_t j = 0; j < SLICE; j++)

@@ -168,23 +168,23 @@ static void test_the_later_place_wins(void **state)
 static void test_wrong_files(void **state)
 {
     static const char *const cases[][2] = {
-        {"log-level = loud", ":1: log-level is one of"},
+        {"log-level = loud", ":1: log-level must be one of"},
         {"\n\nnonsense = 1", ":3: nonsense is not an option"},
-        {"listen", ":1: listen: a line is NAME = VALUE"},
+        {"listen", ":1: listen: a line must be NAME = VALUE"},
         {"= 3", ":1:  is not an option"},
-        {"[section]", ":1: [section]: a line is"},
+        {"[section]", ":1: [section]: a line must be"},
         {"log-rate = 1\nlog-rate = 2", ":2: log-rate is given twice"},
         {"log-rate =", ":1: log-rate needs a value"},
-        {"log-rate = -1", ":1: log-rate takes a number from 0"},
-        {"log-rate = 5 # five", ":1: log-rate takes a number"},
-        {"probe-deadline-ms = 0", "takes a number from 1"},
-        {"demo = maybe", ":1: demo takes yes or no"},
-        {"demo = YES", "takes yes or no"},
+        {"log-rate = -1", ":1: log-rate must be a number from 0"},
+        {"log-rate = 5 # five", ":1: log-rate must be a number"},
+        {"probe-deadline-ms = 0", "must be a number from 1"},
+        {"demo = maybe", ":1: demo must be yes or no"},
+        {"demo = YES", "must be yes or no"},
         {"measure = quick", ":1: measure belongs on the command line"},
         {"help = yes", "belongs on the command line"},
         {"config = /x", "belongs on the command line"},
-        {"memory-limit = 0", "is 0"},
-        {"listen = 17322", "takes ADDRESS:PORT"},
+        {"memory-limit = 0", "must not be 0"},
+        {"listen = 17322", "must be ADDRESS:PORT"},
     };
     struct config c;
     struct err err = {0};
@@ -252,7 +252,8 @@ static void test_wrong_environment(void **state)
     write_file("");
     setenv("REACHD_LOG_RATE", "many", 1);
     assert_int_equal(parse(&c, NULL, NULL, &err), STATUS_INVALID_ARGUMENT);
-    assert_string_equal(err.text, "REACHD_LOG_RATE takes a number from 0 to 1000000, not \"many\"");
+    assert_string_equal(err.text,
+                        "REACHD_LOG_RATE must be a number from 0 to 1000000, not \"many\"");
     assert_int_equal(c.blame, CONFIG_ENVIRONMENT);
     unsetenv("REACHD_LOG_RATE");
     setenv("REACHD_LOGRATE", "5", 1);

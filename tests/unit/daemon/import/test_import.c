@@ -309,7 +309,7 @@ static void files_of_two_gpus_are_refused(void **state)
     assert_int_equal(import_read(two, 2, &options, &set, &err), STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(err.text, "b.csv"));
     assert_int_equal(import_read(sms, 2, &options, &set, &err), STATUS_INVALID_ARGUMENT);
-    assert_non_null(strstr(err.text, "not of one GPU"));
+    assert_non_null(strstr(err.text, "must be of one GPU"));
     assert_int_equal(import_read(two, 0, &options, &set, &err), STATUS_INVALID_ARGUMENT);
     assert_int_equal(import_read(two, IMPORT_MAX_FILES + 1, &options, &set, &err),
                      STATUS_INVALID_ARGUMENT);

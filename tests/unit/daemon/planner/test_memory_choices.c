@@ -264,7 +264,7 @@ static void test_too_many(void **state)
     assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
     assert_true(answer.left_out_count >= 5);
     ask(125 * GIB, LOCATION_HOST, ACCESS_READ, 0);
-    assert_refused(0, LOCATION_HOST, STATUS_INVALID_ARGUMENT, "bytes is 0");
+    assert_refused(0, LOCATION_HOST, STATUS_INVALID_ARGUMENT, "bytes must be at least 1");
     assert_null(strstr(answer.reason, "measure --depth")); /* it was measured at depth memory */
     fp.memory_count = 0;
     assert_refused(GIB, LOCATION_HOST, STATUS_NOT_APPLICABLE,
@@ -556,7 +556,7 @@ static void test_peer(void **state)
     peer->peer_memory_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
     ask(900 * GIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_int_equal(answer.choice_count, 1);
-    assert_non_null(strstr(answer.reason, "How much memory the peer has is not recorded"));
+    assert_non_null(strstr(answer.reason, "The memory size of the peer is not recorded"));
 }
 
 /* Device memory of a GPU whose reach was not found: only the curve of reads by any SM is valid. */

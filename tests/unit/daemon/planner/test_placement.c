@@ -333,7 +333,7 @@ static void test_refused_requests(void **state)
 
     (void)state;
     placement_make_large(&fp);
-    refused(&fp, (struct placement_request){.bytes = 0}, "bytes is 0");
+    refused(&fp, (struct placement_request){.bytes = 0}, "bytes must be at least 1");
     refused(&fp, (struct placement_request){.bytes = PLACEMENT_MAX_BYTES + 1}, "1 PiB");
     refused(&fp, (struct placement_request){.bytes = UINT64_MAX}, "1 PiB");
     refused(&fp, (struct placement_request){.bytes = 137 * GIB, .windows = 1}, "at least 3");

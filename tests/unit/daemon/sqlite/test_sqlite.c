@@ -60,7 +60,7 @@ static void test_no_room(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
     assert_int_equal(run(db, fill, &err), STATUS_FULL);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    assert_said(&err, path, "INSERT failed: File too large", "room");
+    assert_said(&err, path, "INSERT failed: File too large", "Free space");
     assert_int_equal(run(db, "PRAGMA max_page_count = 2", &err), STATUS_OK);
     assert_int_equal(run(db, fill, &err), STATUS_FULL);
     assert_said(&err, path, "INSERT failed: database or disk is full", "Make room");

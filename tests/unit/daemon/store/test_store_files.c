@@ -308,7 +308,7 @@ static int open_read_only_file(const char *directory)
 
     if (store_open(fixture_path(directory, "state.db"), &store, &err) != STATUS_READ_ONLY)
         return 1;
-    return strstr(err.text, "cannot be written") ? 0 : 2;
+    return strstr(err.text, "cannot write") ? 0 : 2;
 }
 
 static int open_in_forbidden_directory(const char *directory)

@@ -170,10 +170,11 @@ static void nvbit_without_an_access_is_refused(void **state)
     assert_refused('n', LAUNCH ACCESS("0,0,0", "0", "LDG.E") ZEROS8 ZEROS24 "\n",
                    "every address is 0 in all 1");
     assert_refused('n', LAUNCH ACCESS("0,0,0", "0", "LDG.E") "0x8 " ZEROS24 ZEROS8 "\n",
-                   "1 have no address");
+                   "1 accesses have no address");
     assert_refused('n', LAUNCH ACCESS("0,0,0", "0", "UBLKCP.S.G") EIGHT ZEROS24 "\n",
                    "1 are bulk copies");
-    assert_refused('n', LAUNCH ACCESS("0,0,0", "0", "LDS") EIGHT ZEROS24 "\n", "1 are to shared");
+    assert_refused('n', LAUNCH ACCESS("0,0,0", "0", "LDS") EIGHT ZEROS24 "\n",
+                   "1 accesses are to shared");
 }
 
 /* Each context numbers its launches from 0. */
@@ -304,7 +305,7 @@ static void damaged_accelsim_traces_are_refused(void **state)
                    "mask");
     assert_refused('k', HEADER("3") BLOCK("1", "what\n"), "instruction");
     assert_refused('k', HEADER("3") "#BEGIN_TB\n#BEGIN_TB\n", "inside another");
-    assert_refused('k', HEADER("3") "#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\n", "no end");
+    assert_refused('k', HEADER("3") "#BEGIN_TB\nthread block = 0,0,0\nwarp = 0\n", "lacks its end");
 }
 
 #define LOAD "0020 ffffffff 1 R2 LDG.E 1 R4 4 1 0x7f0000000000 4\n"
@@ -375,11 +376,11 @@ static void a_kernel_without_an_address_is_refused(void **state)
     static const struct {
         const char *text, *words;
     } cases[] = {
-        {"0020 ffffffff 1 R2 LDG.E 1 R4 4 1 0x0 4 0\n", "1 have no address"},
-        {"0020 ffffffff 1 R2 LDG.E 1 R4 0 0\n", "1 have no address"},
+        {"0020 ffffffff 1 R2 LDG.E 1 R4 4 1 0x0 4 0\n", "1 accesses have no address"},
+        {"0020 ffffffff 1 R2 LDG.E 1 R4 0 0\n", "1 accesses have no address"},
         {"0020 00000001 0 UTMASTG.2D 2 UR4 UR8 0 0\n", "1 are bulk copies"},
         {"0020 ffffffff 1 R2 TEX.SCR.LL 1 R4 0 0\n", "1 access textures"},
-        {"0020 ffffffff 1 R2 LDS 1 R4 4 1 0x400 4 0\n", "1 are to shared"},
+        {"0020 ffffffff 1 R2 LDS 1 R4 4 1 0x400 4 0\n", "1 accesses are to shared"},
         {"0020 00000000 1 R2 LDG.E 1 R4 4 0\n", "every address is 0 in all 1"},
         {"0020 ffffffff 1 R1 MOV 1 R2 0 0\n", "no instruction accesses memory"},
     };
