@@ -360,7 +360,7 @@ enum status client_read_file(FILE *take, const char *name, size_t most_bytes, ch
     if (!take)
         s = err_set(err, STATUS_IO, "cannot open %.200s: %s", name, strerror(error));
     else if (!text)
-        s = err_set(err, STATUS_NO_MEMORY, "no memory for %.200s", name);
+        s = err_set(err, STATUS_NO_MEMORY, "cannot read %.200s: out of memory", name);
     else
         *out_bytes = fread(text, 1, most_bytes + 1, take);
     if (s == STATUS_OK && ferror(take))

@@ -229,8 +229,9 @@ static enum status check_working_set(const struct probe_spec *spec, struct err *
                        "probe: stride_bytes is %llu, must be a power of two of at least 512",
                        (unsigned long long)spec->stride_bytes);
     if (near != (spec->sm_count > 0))
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "probe: sms must have the SMs of one side if spread is near, and be empty otherwise");
+        return err_set(
+            err, STATUS_INVALID_ARGUMENT,
+            "probe: sms must have the SMs of one side if spread is near, and be empty otherwise");
     if (near && probe_largest_point(spec) / spec->stride_bytes > MAX_GRANULES)
         return check_range("points", probe_largest_point(spec), 1,
                            MAX_GRANULES * spec->stride_bytes, err);

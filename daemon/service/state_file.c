@@ -77,7 +77,7 @@ static enum status state_file_check_access(const struct config *config, struct e
     return err_set(err, STATUS_READ_ONLY,
                    "cannot %s the state file %s: %s; name another one with --state, or use "
                    "--state :memory:",
-                   mode == R_OK ? "read" : "make", config->state, strerror(error));
+                   mode == R_OK ? "read" : "create", config->state, strerror(error));
 }
 
 enum status state_file_check(const struct config *config, struct err *err)

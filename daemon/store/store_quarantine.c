@@ -130,7 +130,7 @@ enum status store_file_move(const char *from, const char *to, struct err *err)
     if (error == EEXIST)
         return err_set(err, STATUS_CONFLICT, "%s already exists", to);
     if (error != 0)
-        return store_file_fail(err, error, "make", to);
+        return store_file_fail(err, error, "create", to);
     sync_directory(to);
     return STATUS_OK;
 }

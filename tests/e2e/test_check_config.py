@@ -74,10 +74,10 @@ def table():
     yield CONFIG, "cannot listen on no.such.name.invalid:80: ", None, {"listen": "no.such.name.invalid:80"}
     yield CONFIG, "can be reached from other machines", None, {"listen": "0.0.0.0:0"}
     yield IO_ERROR, "Cannot assign requested address", None, {"listen": "192.0.2.1:80"}
-    yield CONFIG, "neither a port nor a socket", None, {"listen": "none"}
+    yield CONFIG, "no port and no socket", None, {"listen": "none"}
     yield TAKEN, f"127.0.0.1:{port}: Address already in use", None, \
         {"listen": f"127.0.0.1:{port}", "health": f"127.0.0.1:{port}"}
-    yield IO_ERROR, "cannot make /proc/none", None, {"socket": "/proc/none/x.sock"}
+    yield IO_ERROR, "cannot create /proc/none", None, {"socket": "/proc/none/x.sock"}
     yield TAKEN, "is no socket", None, {"socket": path("secret.db")}
     yield CONFIG, "the socket's path is longer", None, {"socket": "/" + 110 * "x"}
     yield CONFIG, "cannot open the token file /nowhere/token: No such file", None, {"token-file": "/nowhere/token"}
@@ -86,7 +86,7 @@ def table():
     yield CONFIG, 'unknown simulated GPU "h2000"', None, {"simulate": "h2000"}
     yield CONFIG, "is not a regular file", None, {"state": common.folder}
     yield UNAVAILABLE, "written by a newer reachd", None, {"state": a_newer_database()}
-    yield CANNOT_MAKE, "cannot make the state file", NOBODY, {"state": path("closed", "reachd.db")}
+    yield CANNOT_MAKE, "cannot create the state file", NOBODY, {"state": path("closed", "reachd.db")}
     yield CANNOT_MAKE, "Not a directory", None, {"state": path("secret.db", "reachd.db")}
     yield CANNOT_MAKE, "cannot read the state file", NOBODY, {"state": path("secret.db")}
     yield CONFIG, "one.conf:7: log-level", None, {"log-level": "loud"}

@@ -78,7 +78,7 @@ def each_real_chip_among_the_others():
         assert answer["judged"] > 20, chip
         few = answer["kind"]["chips"] + 1 < answer["rule"]["least_chips"]
         equal({row["borrowed"] for row in answer["numbers"] if row["verdict"] == "normal"}, {few}, chip)
-        equal("how far chips differ is taken from other kinds" in answer["sentence"], few, chip)
+        equal("so the spread is taken from other kinds" in answer["sentence"], few, chip)
     equal({kind: len(of) for kind, of in verdicts.items()}, {"NVIDIA H100 80GB HBM3": 4, "NVIDIA H200": 15})
 
 

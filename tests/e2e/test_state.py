@@ -298,7 +298,7 @@ def an_ordinary_user_has_a_state_file_of_his_own():
         daemon.stop()
     code, _, log = run(*as_user, program, "--listen", "127.0.0.1:0", environment={"HOME": "/nowhere", "XDG_STATE_HOME": ""})
     equal(code, 73, log)
-    assert "cannot make the state file /nowhere/.local/state/reachd/reachd.db: Permission denied; name" in log, log
+    assert "cannot create the state file /nowhere/.local/state/reachd/reachd.db: Permission denied; name" in log, log
 
 
 @case
