@@ -46,7 +46,7 @@ struct config_option {
 extern const struct config_option config_options[];
 extern const size_t config_option_count;
 
-/* Stores a value; `*err` gets a message without a subject: "takes a number from 1 to 9". A switch
+/* Stores a value; `*err` gets a message without a subject: "must be a number from 1 to 9". A switch
  * takes "yes" and "no", and a place takes "none". Borrows `value`. */
 enum status config_store(struct config *c, const struct config_option *o, const char *value,
                          enum config_source source, struct err *err);
