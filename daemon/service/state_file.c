@@ -75,7 +75,7 @@ static enum status state_file_check_access(const struct config *config, struct e
         error != ENAMETOOLONG)
         return STATUS_OK;
     return err_set(err, STATUS_READ_ONLY,
-                   "cannot %s the state file %s: %s; name another one with --state, or use "
+                   "cannot %s the state file %s: %s; name another file with --state, or use "
                    "--state :memory:",
                    mode == R_OK ? "read" : "create", config->state, strerror(error));
 }

@@ -36,7 +36,7 @@ void store_note_error(struct store *store, enum status s, const struct err *err)
 
     if (h->last_error.status == STATUS_OK) {
         h->last_error_since = clock_wall_seconds();
-        log_warning("state file: cannot write: %s; results are kept in memory, and will be lost "
+        log_warning("state file: writing fails: %s; results are kept in memory, and will be lost "
                     "when reachd exits",
                     err ? err->text : "");
         store->health_changes++;
