@@ -31,7 +31,8 @@ enum {
 };
 
 /* The hint for a file of another kind, which need not be damaged. */
-static const char other_file[] = "Check the name of the file: this file is not a database of reachd.";
+static const char other_file[] =
+    "Check the name of the file: this file is not a database of reachd.";
 
 static const char magic[MAGIC_BYTES] = "SQLite format 3";
 static const unsigned char journal_magic[JOURNAL_MAGIC_BYTES] = {0xd9, 0xd5, 0x05, 0xf9,
