@@ -106,7 +106,8 @@ def operation(question):
 
 def written():
     writer = Writer(common.contract.document)
-    writer.define("Gpu", {"$ref": "#/components/schemas/Gpu"})
+    writer.define("Identity", {"$ref": "#/components/schemas/Identity"})
+    writer.define("Gpu", {"$ref": "#/components/schemas/Gpu"}, "Identity", writer.schemas["Identity"]["properties"])
     answers = {question: operation(question)["responses"]["200"]["content"]["application/json"]["schema"]
                for question in QUESTIONS}
     planned = [writer.resolve(answers[question])["properties"] for question in PLANNER_QUESTIONS]

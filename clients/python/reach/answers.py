@@ -9,23 +9,8 @@ from typing import Any, Dict, List, Optional
 from reach.document import Answer, Document
 
 
-class Error(Document):
-    slug: str
-    text: str
-    next_step: str
-
-
-class Gpu(Document):
-    index: int
-    links: Dict[str, str]
+class Identity(Document):
     uuid: str
-    state: str
-    fingerprint_id: Optional[str]
-    fingerprint_taken_at: Optional[str]
-    fingerprint_depth: Optional[str]
-    fingerprint_stale: bool
-    last_error: Optional[Error]
-    fingerprint_age_seconds: Optional[int]
     name: str
     serial: Optional[str]
     pci_bus_id: Optional[str]
@@ -38,6 +23,24 @@ class Gpu(Document):
     cuda_version: Optional[str]
     mig: bool
     origin: str
+
+
+class Error(Document):
+    slug: str
+    text: str
+    next_step: str
+
+
+class Gpu(Identity):
+    index: int
+    links: Dict[str, str]
+    state: str
+    fingerprint_id: Optional[str]
+    fingerprint_taken_at: Optional[str]
+    fingerprint_depth: Optional[str]
+    fingerprint_stale: bool
+    last_error: Optional[Error]
+    fingerprint_age_seconds: Optional[int]
 
 
 class PlannerAnswer(Answer):
@@ -394,22 +397,6 @@ class Explain(PlannerAnswer):
     translation_share_reason: str
     reason: str
     checks: List[str]
-
-
-class Identity(Document):
-    uuid: str
-    name: str
-    serial: Optional[str]
-    pci_bus_id: Optional[str]
-    compute_capability: str
-    sm_count: int
-    memory_bytes: int
-    l2_cache_bytes: Optional[int]
-    l2_cache_bytes_reason: str
-    driver_version: Optional[str]
-    cuda_version: Optional[str]
-    mig: bool
-    origin: str
 
 
 class TlbLevelSetSize(Document):
