@@ -43,7 +43,7 @@ def _kind(about, tables, t):
 
 @triton.jit
 def _place(about, tables, pieces, program):
-    """Returns (the table, the piece of it) of a program of a pass. Each table has this many pieces."""
+    """Returns (the table, the piece of it) of a program of a pass. Each table has `pieces` pieces."""
     first, many = _run(about, tables, program // pieces)
     piece = program - first * pieces
     return first + piece % many, piece // many

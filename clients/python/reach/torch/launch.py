@@ -265,7 +265,7 @@ def _way(table: torch.Tensor, job: Job, strategy: str) -> Way:
 
 
 def on(device: torch.device) -> ContextManager[Any]:
-    """Triton launches on the current device."""
+    """Makes `device` the current device, on which Triton launches."""
     if device.type != "cuda" or device.index == torch.cuda.current_device():
         return contextlib.nullcontext()
     return torch.cuda.device(device)
