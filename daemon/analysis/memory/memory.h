@@ -72,13 +72,13 @@ uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *ou
  * counts.count if there is none. */
 uint32_t memory_filling_count(const struct memory_estimate *e);
 
-/* Only regions of this length and longer count, because the L2 cache holds memory of the device: 32
- * times the cache, as reported by the driver. (With device memory of an H200, 17 times the cache
- * read 3.6 % above the plateau, 34 times 1.4 %.) The L2 does not hold memory of the host and of
- * peers: 51 GB/s from 1 MiB on, the speed of the link. */
+/* The shortest region that counts, because the L2 cache holds memory of the device: 32 times the
+ * cache that the driver reports. (With device memory of an H200, regions of 17 times the cache were
+ * 3.6 % above the plateau, and regions of 34 times 1.4 %.) The L2 does not hold memory of the host
+ * and of peers, which is read at the 51 GB/s of the link from 1 MiB on. */
 uint64_t memory_cached_bytes(const struct observation_set *set);
 
-/* Smaller host memory is not probed. */
+/* Host memory of fewer bytes is not probed. */
 #define MEMORY_LEAST_HOST_BYTES ((uint64_t)32 << 20)
 
 /* Fills in out->memory, which must be empty; its partition must be filled in. It stays empty if no

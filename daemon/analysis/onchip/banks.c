@@ -11,10 +11,10 @@
 
 #include <math.h>
 
-#define FIT_SHARE      0.05 /* share of the range by which cycles may be off a line */
+#define FIT_SHARE      0.05 /* largest error of a line, as a share of the range of the cycles */
 #define CLEAR_TIMES    3.0  /* factor by which any other number of banks must fit worse */
-#define CONTRAST_SHARE 0.1  /* share of the latency that the range must exceed */
-#define ENOUGH_SHARE   0.95 /* share of the highest throughput */
+#define CONTRAST_SHARE 0.1  /* least range of the cycles, as a share of the latency */
+#define ENOUGH_SHARE   0.95 /* least share of the highest throughput that is enough */
 
 enum {
     WARP = 32,
@@ -35,7 +35,8 @@ enum {
     LENGTHS = sizeof bank_lengths / sizeof bank_lengths[0]
 };
 
-/* Loads in flight, ascending: all warps of a block, and then more loads of each warp. */
+/* Numbers of warps, and of loads that each warp has in flight. First the warps of a block increase,
+ * then the loads of each warp. */
 static const struct {
     uint32_t warps, in_flight;
 } concurrencies[] = {{1, 1}, {2, 1}, {4, 1}, {8, 1}, {16, 1}, {32, 1}, {32, 2}, {32, 4}, {32, 8}};
@@ -43,7 +44,8 @@ enum { CONCURRENCIES = sizeof concurrencies / sizeof concurrencies[0] };
 
 /* ---- the model ---- */
 
-/* The most different words of one bank that `lanes` lanes, starting at `first`, need. */
+/* The highest number of different words in one bank that `lanes` lanes, starting at lane `first`,
+ * need. */
 static uint32_t most_words(uint32_t banks, uint32_t bank_bytes, uint32_t first, uint32_t lanes,
                            uint32_t width, uint64_t stride)
 {
@@ -159,8 +161,8 @@ uint32_t banks_missing(const struct observation_set *set, struct probe_spec *out
 
 /* ---- cycles ---- */
 
-/* The median of the SMs for point `p` in one repeat, or for the least of all repeats if `repeat` is
- * the number of repeats. */
+/* The cycles of point `p` in one repeat, as the median of the SMs. If `repeat` is the number of
+ * repeats, the least cycles of all repeats count. */
 static double cycles_of(const struct observation *o, uint32_t p, uint32_t repeat)
 {
     double of_sm[REACH_MAX_SMS];
@@ -190,10 +192,10 @@ static struct evidence evidence_of_point(const struct observation *o, uint32_t p
 
 /* ---- banks ---- */
 
-/* Cycles as a straight line over passes. */
+/* A straight line through the cycles over the passes. */
 struct line {
     double slope; /* cycles of one more pass */
-    double error; /* root of the mean square of the residuals */
+    double error; /* root mean square of the residuals, in cycles */
 };
 
 static struct line fit(const double *cycles, const double *passes, uint32_t n)
@@ -216,14 +218,15 @@ static struct line fit(const double *cycles, const double *passes, uint32_t n)
 
 /* The loads of one width: cycles of one load at each distance. */
 struct series {
-    const struct observation *o; /* NULL if not measured */
+    const struct observation *o; /* NULL if this width was not measured */
     double cycles[STRIDES];
     double low, range;
-    double extra; /* cycles besides the loads, in the time of each distance */
+    double extra; /* cycles of a walk that are not cycles of its loads */
 };
 
-/* If one warp makes more loads of the same kind, its time grows by the latency of each. The
- * remainder is the time of the clock and of entering and leaving the loop. */
+/* The cycles of a walk besides its loads. If one warp makes more loads of the same kind, its time
+ * grows by the latency of each. The remainder is the time of the clock and of entering and leaving
+ * the loop. */
 static double extra_cycles(const struct observation_set *set, const struct observation *chase,
                            const uint16_t *sm_ids, uint32_t sms)
 {
@@ -265,8 +268,8 @@ static struct line fit_banks(const struct series *s, uint32_t banks, uint32_t ba
     return fit(s->cycles, passes, STRIDES);
 }
 
-/* The remaining error if passes are visible only when they take longer than the latency, which
- * hides small numbers of passes. */
+/* The root mean square error, in cycles, if passes are visible only when they take longer than the
+ * latency. The latency then hides small numbers of passes. */
 static double hidden_error(const struct series *s, uint32_t banks, uint32_t bank_bytes)
 {
     double passes[STRIDES];
@@ -284,8 +287,8 @@ static double hidden_error(const struct series *s, uint32_t banks, uint32_t bank
     return sqrt(left / STRIDES);
 }
 
-/* The number and length of banks that fit the loads of 4 bytes best, and clearly better than all
- * others. */
+/* Finds the number and the length of banks that fit the loads of 4 bytes best, and clearly better
+ * than all others. */
 static void find_banks(const struct series *s, struct fingerprint_shared *out)
 {
     struct line best = {.error = INFINITY};
@@ -327,7 +330,8 @@ static void fill_latency(const struct series *s, const struct fingerprint_shared
 {
     if (!s->o)
         return;
-    out->latency_cycles = KNOWN_F64(s->cycles[0]); /* lanes side by side */
+    /* at the shortest distance, lanes are side by side */
+    out->latency_cycles = KNOWN_F64(s->cycles[0]);
     out->evidence.latency_cycles = evidence_of_point(s->o, 0);
     if (!IS_KNOWN(banks->banks)) {
         out->conflict_cycles = (struct maybe_f64){banks->banks.known, banks->banks.reason, 0};
@@ -384,7 +388,8 @@ static void fill_speed(const struct observation_set *set, const uint16_t *sm_ids
     }
     while (enough > 0 && speed[enough - 1] >= ENOUGH_SHARE * speed[best])
         enough--;
-    if (enough + 1 >= CONCURRENCIES) { /* only the most loads in flight reach it */
+    /* only the most loads in flight reach it, so it may still grow */
+    if (enough + 1 >= CONCURRENCIES) {
         out->bytes_per_cycle = UNKNOWN_F64(REASON_TOO_LITTLE_DATA);
         out->loads_enough = UNKNOWN_U32(REASON_TOO_LITTLE_DATA);
         return;
@@ -398,7 +403,7 @@ static void fill_speed(const struct observation_set *set, const uint16_t *sm_ids
                                                fmin(above, below) / (1 - ENOUGH_SHARE));
 }
 
-/* The throughput of all banks together, by Little's law. */
+/* Fills in the number of loads in flight that keeps all banks busy, by Little's law. */
 static void fill_needed(const struct fingerprint_shared *banks, struct shared_width *out)
 {
     if (IS_KNOWN(banks->banks) && IS_KNOWN(out->latency_cycles))

@@ -1,10 +1,10 @@
-/* banks.h: the banks of shared memory, the cost of a conflict, and the throughput. From SHARED
+/* banks.h: finds the banks of shared memory, the cost of a conflict and the throughput from SHARED
  * observations. The functions are pure.
  *
- * One warp loads with its lanes at 33 distances. The number and length of the banks must explain
- * how its cycles rise and fall: they determine how many passes a distance takes, and the cycles
- * must be a straight line over the passes. Loads of 8 and 16 bytes then check the model, and many
- * loads in flight give the bytes per cycle.
+ * One warp loads with its lanes at 33 distances. The number and the length of the banks must
+ * explain how the cycles of the warp rise and fall. The banks determine the number of passes of
+ * each distance, and the cycles must be a straight line over the passes. Loads of 8 and 16 bytes
+ * then check the model, and many loads in flight give the bytes per cycle.
  */
 #ifndef REACH_ANALYSIS_ONCHIP_BANKS_H
 #define REACH_ANALYSIS_ONCHIP_BANKS_H
@@ -19,13 +19,13 @@ uint32_t banks_passes(uint32_t banks, uint32_t bank_bytes, uint32_t width_bytes,
                       uint64_t stride_bytes);
 
 /* Writes the missing probes, at most `max`, and returns their number. There are none if the source
- * does not answer them. */
+ * of the observations does not support them. */
 uint32_t banks_missing(const struct observation_set *set, struct probe_spec *out, uint32_t max);
 
-/* Fills in out->shared from the observations. The reasons of absent numbers: cycles that do not
- * depend on the distance (not observable, no-contrast); cycles that no model of banks explains, or
- * two explain equally well (irregular); speed that still grows with the most loads in flight
- * (too-little-data). */
+/* Fills in out->shared from the observations. The banks are not observable (no-contrast) if the
+ * cycles do not depend on the distance. They are unknown (irregular) if no model explains the
+ * cycles, or if two models explain them equally well. The speed is unknown (too-little-data) if it
+ * still grows with the most loads in flight. */
 void banks_derive(const struct observation_set *set, struct fingerprint *out);
 
 #endif

@@ -68,8 +68,8 @@ static bool all_whole(const struct observation *o)
     return whole;
 }
 
-/* Median of one load in `repeat`, from another SM of the cluster or from the own one. Returns 0 if
- * there is none. */
+/* The median cycles of one load in `repeat`, from the shared memory of another SM of the cluster or
+ * of the same SM (`own`). Returns 0 if there is no load. */
 static double latency(const struct observation *o, uint32_t repeat, bool own)
 {
     double *const cycles = malloc(MOST_PAIRS * sizeof *cycles);
@@ -101,7 +101,7 @@ static double ring_speed(const struct observation *o, uint32_t repeat)
     return n > 0 ? stats_median_f64(speeds, n) : 0;
 }
 
-/* One number from all repeats; unknown if a repeat has none. */
+/* The median of all repeats, which is unknown if a repeat has no value. */
 static struct maybe_f64 of_repeats(const struct observation *o, const double *values,
                                    struct evidence *out)
 {
@@ -137,7 +137,8 @@ static void fill_size(const struct observation *o, struct cluster_size *out)
 
 /* ---- GPCs ---- */
 
-/* Sets of SM positions: each position leads to another one of its set, the first one to itself. */
+/* Sets of SM positions. The parent of a position is another position of its set, and the first
+ * position of a set is its own parent. */
 struct sets {
     uint32_t count;
     uint16_t parent[REACH_MAX_SMS];
@@ -194,7 +195,7 @@ static bool explains(const struct fingerprint_clusters *c, const uint32_t *lengt
     return true;
 }
 
-/* Returns whether they would also explain it if two of them were one. */
+/* Returns whether the sets would also explain these numbers if two of the sets were one. */
 static bool is_ambiguous(const struct fingerprint_clusters *c, const uint32_t *lengths,
                          uint32_t count)
 {
@@ -270,7 +271,8 @@ void clusters_derive(const struct observation_set *set, struct fingerprint *out)
     struct fingerprint_clusters *const c = &out->clusters;
     double own[PROBE_MAX_REPEATS];
 
-    if (set->limits.shared_block_bytes == 0) /* the source reports neither */
+    /* the source reports no shared memory and no clusters */
+    if (set->limits.shared_block_bytes == 0)
         return;
     if (set->limits.cluster_sms == 0) {
         c->largest = UNKNOWN_U32(REASON_NOT_SUPPORTED);

@@ -1,11 +1,11 @@
-/* clusters.h: thread block clusters: the number of SMs that each size can use, the SMs that can be
- * together, and the cost of a load from another SM's shared memory. From PEER observations. The
- * functions are pure.
+/* clusters.h: describes thread block clusters, from PEER observations. The results are the number
+ * of SMs that each size can use, the SMs that can be together, and the cost of a load from the
+ * shared memory of another SM. The functions are pure.
  *
- * SMs that were seen in one cluster are in one GPC. The number of clusters of each size that fit
- * shows whether all SMs of a GPC were seen together: it is the sum of floor(SMs of a GPC / size).
- * Sets that give another sum for some size are not complete. If the union of two sets gave the same
- * sums, the sets are not certain.
+ * SMs that ran in one cluster are in one GPC. The number of clusters of each size that fit is the
+ * sum of floor(SMs of a GPC / size). So this number shows whether all SMs of a GPC have run
+ * together. Sets that give another sum for some size are not complete. If the union of two sets
+ * gave the same sums, the sets are not certain.
  */
 #ifndef REACH_ANALYSIS_ONCHIP_CLUSTERS_H
 #define REACH_ANALYSIS_ONCHIP_CLUSTERS_H
@@ -19,7 +19,7 @@ uint32_t clusters_missing(const struct observation_set *set, struct probe_spec *
 
 /* Fills in out->clusters. `largest` is not-supported on a GPU without clusters, and not measured if
  * the source does not report it. Sizes are absent if clusters did not run at the same time
- * (disagreement). GPCs are absent if no sets explain the counts (irregular), or if several do
+ * (disagreement). GPCs are absent if no sets explain the counts (irregular), or if several sets do
  * (no-contrast). */
 void clusters_derive(const struct observation_set *set, struct fingerprint *out);
 

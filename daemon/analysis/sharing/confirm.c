@@ -19,8 +19,8 @@ enum {
 
 /* The kernel's own code and data take entries too, in varying sets. So the first pages beyond the
  * onset miss only at times (H200: 2049 and 2050 pages of 2048 entries); somewhat further on they
- * always miss. A disturbed measurement is tested exactly: it may then fail although a quiet one
- * would not. */
+ * always miss. A disturbed measurement is tested exactly, so it may fail although a quiet
+ * measurement would not. */
 static uint64_t beyond_onset(const struct observation_set *set, const struct level_estimate *level)
 {
     return set->disturbed > 0 ? level->hi_pages
@@ -51,7 +51,8 @@ bool confirm_test(const struct observation_set *set, const struct level_estimate
         .sms = {sm}};
     if (probe_check(out, &set->limits, NULL) == STATUS_OK)
         return true;
-    /* A step of the sweep without a known entry: at least the points that showed it. */
+    /* If the entry is not known, at least the points that showed the step in the sweep are
+     * walked. */
     out->points[1] = full;
     return !level->entry_known && probe_check(out, &set->limits, NULL) == STATUS_OK;
 }

@@ -1,16 +1,16 @@
-/* confirm.h: repeats the probes on which a result rests. Pure; shared by the campaign, which
- * schedules them, and the analysis, which reads them.
+/* confirm.h: repeats the probes on which a result rests. The functions are pure. The campaign,
+ * which schedules these probes, and the analysis, which reads them, share the functions.
  *
- * A time slice of another process that begins and ends between two timed loads leaves no long
- * load behind, but an empty TLB: pages that fit miss once, and the onset comes out too low. The
- * bracket of a refined level {the most pages that fit, somewhat more than the fewest that do
- * not} is therefore probed once more. An onset by chance does not come back. Nothing makes pages
- * hit that do not fit.
+ * A time slice of another process that begins and ends between two timed loads leaves no long load
+ * behind, but an empty TLB: pages that fit miss once, and the onset comes out too low. The bracket
+ * of a refined level {the most pages that fit, somewhat more than the fewest that do not} is
+ * therefore probed once more. An onset by chance does not come back. Nothing makes pages hit that
+ * do not fit.
  *
  * If those pages fit, the onset is searched for again beyond them (levels.c).
  *
- * A step of the sweep that led to no entry is also walked again: a step that a change of the
- * clock has caused does not come back.
+ * A step of the sweep that led to no entry is also walked again: a step that a change of the clock
+ * has caused does not come back.
  *
  * A quiet measurement confirms once. If an observation was disturbed or interrupted, two
  * confirmations must agree, and every row of pairs needs a second vote.
@@ -20,24 +20,25 @@
 
 #include "analysis/sharing/window_level.h"
 
-enum { CONFIRM_MOST_ASKED = 5 }; /* attempts for one level */
+enum { CONFIRM_MOST_ASKED = 5 }; /* most attempts for one level */
 
 enum confirmation {
-    CONFIRMATION_DONE = 0, /* agreed, or nothing to confirm */
-    CONFIRMATION_OPEN,     /* probe (again) */
-    CONFIRMATION_REFUTED   /* probed often enough, and it does not hold */
+    CONFIRMATION_DONE = 0, /* the probes agreed, or there was nothing to confirm */
+    CONFIRMATION_OPEN,     /* the probe must be made (again) */
+    CONFIRMATION_REFUTED   /* the result does not hold after enough probes */
 };
 
-/* Makes the confirmation of one level, on SM `sm`. Returns false if there is none, because the
- * entry has no bracket or is out of range. */
+/* Makes the confirmation of one level, on SM `sm`. Returns false if there is no confirmation,
+ * because the level has no bracket or the probe is out of range. */
 bool confirm_test(const struct observation_set *set, const struct level_estimate *level,
                   uint16_t sm, struct probe_spec *out);
-/* The result of the answers so far. */
+/* The result of the confirmations so far. */
 enum confirmation confirm_level(const struct observation_set *set,
                                 const struct level_estimate *level);
 
-/* Finds whether the saturation of this level is certain. Beside other processes it must have been
- * seen twice, without a contradiction. If it is open, `*out` is the next probe, if there is one. */
+/* Finds whether the saturation of this level is certain. Beside other processes the saturation must
+ * have been seen twice, without a contradiction. If the result is CONFIRMATION_OPEN, `*out` is the
+ * next probe. */
 enum confirmation confirm_saturation(const struct observation_set *set,
                                      const struct level_estimate *level, uint16_t sm,
                                      struct probe_spec *out);

@@ -18,11 +18,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The search gives up after this number of steps, a few milliseconds. */
+/* The search gives up after this number of steps, which take a few milliseconds. */
 enum { WORK_LIMIT = 2000000 };
 
-/* If the hypothetical SMs exceed this share of the real ones, any pattern can be explained, so the
- * result means nothing. */
+/* If there is more than one hypothetical SM for this number of real SMs, any pattern can be
+ * explained, so the result means nothing. */
 enum { BUDGET_DIVISOR = 4 };
 
 /* A pattern counts if chance produces it less often than one time in 2^20. */
@@ -33,11 +33,11 @@ enum { CHANCE_BITS = 20 };
 struct chip {
     uint32_t sms;
     uint32_t groups;
-    uint32_t largest;                 /* SMs of the largest group */
+    uint32_t largest;                 /* number of SMs of the largest group */
     uint32_t largest_count;           /* number of groups of that size */
     uint32_t runs;                    /* number of stretches of neighbors in one group */
-    uint32_t run_gcd;                 /* every stretch is a multiple of this */
-    uint32_t budget;                  /* most hypothetical SMs */
+    uint32_t run_gcd;                 /* greatest common divisor of the lengths of all stretches */
+    uint32_t budget;                  /* largest number of hypothetical SMs */
     uint16_t group_at[REACH_MAX_SMS]; /* by place */
 };
 
@@ -91,14 +91,15 @@ static void read_chip(const struct topology *t, struct chip *out)
         out->budget = REACH_MAX_SMS - out->sms;
 }
 
-/* Returns false if the work is used up; then every loop ends. */
+/* Subtracts steps from the remaining work. Returns false if the work is used up; then every loop
+ * ends. */
 static bool spend(struct search *s, uint32_t steps)
 {
     s->work = s->work > steps ? s->work - steps : 0;
     return s->work > 0;
 }
 
-/* Returns whether there is an edge from unit i to the next one, that is, unit i is left of it in
+/* Returns whether there is an edge from unit i to the next unit: unit i is left of the next unit in
  * the same row. */
 static bool has_edge(const struct search *s, uint32_t i, uint32_t end)
 {
@@ -271,13 +272,14 @@ static bool find_in_order(const struct chip *c, struct disabled_sms *out)
 }
 
 /* The number of units from the start that go round `columns` columns, while the groups of a column
- * take turns. `out_die` gets the groups of a die in which every column has the groups of the
- * longest one. */
+ * take turns. `*out_die` is the number of groups of a die in which every column has the number of
+ * groups of the longest column. */
 static uint32_t dealt_head(const struct chip *c, uint32_t columns, uint32_t *out_die)
 {
     uint16_t column_of[REACH_MAX_GROUPS];
-    uint16_t turns[REACH_MAX_GROUPS][2] = {{0}}; /* groups of the column, and its units so far */
-    uint16_t rank[REACH_MAX_GROUPS] = {0};       /* index of the group in its column */
+    /* number of groups of the column, and number of its units so far */
+    uint16_t turns[REACH_MAX_GROUPS][2] = {{0}};
+    uint16_t rank[REACH_MAX_GROUPS] = {0}; /* index of the group in its column */
     uint32_t most = 0;
     uint32_t i;
 
@@ -300,8 +302,9 @@ static uint32_t dealt_head(const struct chip *c, uint32_t columns, uint32_t *out
     return i;
 }
 
-/* Units that must follow the turns to rule out chance. With G groups each unit does so by chance
- * once in G times, for G numbers of columns. The total chance is at most once in a million. */
+/* The number of units that must follow the turns to rule out chance. With G groups, each unit
+ * follows the turns by chance once in G times, and G numbers of columns are tried. The total chance
+ * is at most once in a million. */
 static uint32_t proof_units(uint32_t groups)
 {
     uint32_t bits = 0;
@@ -312,17 +315,17 @@ static uint32_t proof_units(uint32_t groups)
     return 1 + (CHANCE_BITS + bits - 1) / (bits > 0 ? bits : 1);
 }
 
-/* Groups of the full die, if the order of the ids shows how they were assigned; 0 means not
- * certain. `out_margin` is the number of further units that follow the turns, as a share of the
- * required ones. */
+/* The number of groups of the full die, if the order of the ids shows how the ids were assigned. It
+ * is 0 if it is not certain. `*out_margin` is the excess of the units that follow the turns over
+ * the required number, as a share of these units. */
 static uint32_t find_assigned(const struct chip *c, double *out_margin)
 {
     uint32_t best = 0;
     uint32_t die = 0;
-    uint32_t all = 0; /* units until every group has had one */
+    uint32_t all = 0; /* number of units until every group has had one */
 
     *out_margin = 1;
-    if (c->runs == c->groups) /* one group after the other: there are no turns */
+    if (c->runs == c->groups) /* groups that follow one another show no turns */
         return c->groups;
     for (uint32_t seen = 0; seen < c->groups; all++)
         seen += c->group_at[all * c->run_gcd] == seen ? 1 : 0;
@@ -339,8 +342,8 @@ static uint32_t find_assigned(const struct chip *c, double *out_margin)
     return best >= proof ? die : 0;
 }
 
-/* Writes "5x3/10,11" (rows in the die), or "24x6/4:2,13:2" (group 4 has lost 2 SMs). Writes "" if
- * the text does not fit. */
+/* Writes "5x3/10,11" (5 groups of 3 SMs, of which 10 and 11 are missing), or "24x6/4:2,13:2" (group
+ * 4 has lost 2 SMs). Writes "" if the text does not fit. */
 static void write_signature(const struct topology *t, uint32_t die_groups, struct disabled_sms *d)
 {
     const uint32_t k = t->nominal_group_sms.v;
@@ -363,8 +366,8 @@ static void write_signature(const struct topology *t, uint32_t die_groups, struc
         d->signature[0] = '\0';
 }
 
-/* `margin` is the margin of the pattern; the distance of the lost SMs from too large a count also
- * counts. */
+/* Fills in the full die. `margin` is the margin of the pattern. The margin of the result also
+ * depends on the distance of the lost SMs from the largest allowed number. */
 static void set_die(struct topology *t, const struct chip *c, uint32_t groups, double margin)
 {
     struct disabled_sms *const d = &t->disabled;

@@ -1,5 +1,5 @@
-/* floorplan.h: from the measured groups, the full die. Pure; bounded work, a few milliseconds for
- * the largest GPU. docs/floorplan.md explains it.
+/* floorplan.h: derives the full die from the measured groups. The function is pure, and takes at
+ * most a few milliseconds for the largest GPU. docs/floorplan.md explains it.
  *
  * The method is Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017, section 4.2,
  * figures 7 and 12: insert the fewest hypothetical SMs that make the sharing pattern regular. Its

@@ -13,17 +13,18 @@
 enum { ROUND_MAX_VOTES = 16 * REACH_MAX_SMS };
 
 enum {
-    MAX_VOTES = 16,     /* votes of one pivot; more are not counted */
-    SETTLED_VOTES = 15, /* more do not change a verdict */
+    MAX_VOTES = 16,     /* most votes of one pivot; further votes are not counted */
+    SETTLED_VOTES = 15, /* further votes do not change a verdict */
 };
 
-/* A verdict is settled earlier if no SM is nearer to the threshold than this share of it. */
+/* A verdict is settled earlier if no SM is nearer to the threshold than this share of the
+ * threshold. */
 #define SETTLED_MARGIN 0.25
 
-/* The chance that any of its SMs is on the wrong side, by their pages, must also be at most
- * this. */
+/* The chance that any SM is on the wrong side, by its single pages, must also be at most
+ * MOST_DOUBT. */
 #define MOST_DOUBT  0.005
-#define LEAST_SIGMA 0.5 /* cycles are whole numbers */
+#define LEAST_SIGMA 0.5 /* half a cycle, because cycles are whole numbers */
 #define MOST_STRAYS 0.45
 
 /* The losses of every SM, vote by vote, when this pivot thrashed. */
@@ -31,11 +32,12 @@ struct votes {
     uint32_t pivot; /* position */
     uint32_t sm_count;
     uint32_t votes;
-    double losses[MAX_VOTES][REACH_MAX_SMS]; /* by position, cycles */
+    double losses[MAX_VOTES][REACH_MAX_SMS]; /* cycles, by position */
     double odds[REACH_MAX_SMS];              /* log odds of a loss from its pages, by position */
 };
 
-/* Slices: those of a round are long enough for a median, and both kinds no longer than needed. */
+/* Limits in pages. Slices of a round are long enough for a median, and no slice is longer than
+ * needed. BLIND_FLUSH is the longest flush if no nearer level is known. */
 enum { ROUND_MIN_SLICE = 3, ROUND_MAX_SLICE = 6, PAIR_MAX_SLICE = 8, BLIND_FLUSH = 512 };
 
 /* The scatter of single pages about their loss, over all SMs of one verdict. */
@@ -45,7 +47,7 @@ struct scatter {
     double stray; /* share of pages that are off by a whole loss */
 };
 
-enum { MOST_RESIDUALS = 4096 }; /* number of residuals that determines a scatter */
+enum { MOST_RESIDUALS = 4096 }; /* most residuals that determine a scatter */
 
 /* The verdict over all SMs, by position. */
 struct verdict_row {
@@ -54,9 +56,9 @@ struct verdict_row {
     bool exhausted; /* more votes would not help */
     bool in[REACH_MAX_SMS];
     uint32_t votes;
-    double margin;              /* margin of the SM nearest to a threshold */
+    double margin;              /* margin of the SM nearest to the threshold */
     double agreement;           /* lowest share of an SM's votes for its majority */
-    double loss[REACH_MAX_SMS]; /* median of the votes */
+    double loss[REACH_MAX_SMS]; /* median of the votes of each SM, in cycles */
 };
 
 uint32_t sharing_sm_ids(const struct observation_set *set, uint16_t *out)
@@ -127,7 +129,7 @@ static void classify(const struct votes *b, double threshold, double penalty_cyc
                    (row->exhausted || nearest >= SETTLED_MARGIN);
 }
 
-/* Returns whether this observation has this method, this level and the same SMs. */
+/* Returns whether this observation tests level `k` on `sms` SMs. */
 static bool is_about(const struct observation *o, const struct level_estimate *levels,
                      uint32_t level_count, uint32_t k, uint32_t sms)
 {
@@ -199,10 +201,11 @@ struct vote {
     uint32_t level_count;
     uint32_t k;
     uint32_t sms;
-    uint16_t pivot;              /* SM id */
-    const struct observation *o; /* of this vote; initially the pivot's first observation */
-    uint32_t outer;              /* repeat of a ROUND, or row of PAIRS */
-    uint32_t next;               /* the place at which to continue */
+    uint16_t pivot; /* SM id */
+    /* observation of this vote; at first the pivot's first observation */
+    const struct observation *o;
+    uint32_t outer; /* repeat of a ROUND, or row of PAIRS */
+    uint32_t next;  /* the repeat or row at which to continue */
 };
 
 static bool next_vote(struct vote *v)
@@ -258,8 +261,8 @@ static void cast_votes(struct vote v, struct votes *out)
     }
 }
 
-/* The log odds of one page: it lost about as much as the pivot, or nothing. It may also be a stray,
- * which is an outlier or a page that the control had lost too. */
+/* The log odds that a page lost about the same number of cycles as the pivot, rather than nothing.
+ * The page may also be a stray, which is an outlier or a page that the control had lost too. */
 static double odds_of(double lost, const struct scatter *scatter)
 {
     const double far = (lost - scatter->loss) / scatter->sigma;
@@ -282,16 +285,16 @@ static void add_odds(struct vote v, const struct scatter *scatter, struct votes 
         }
 }
 
-/* The scatter of pages about the side that each SM seems to be on: sigma from the middle of the
- * residuals, and the number of pages that are further off than sigma makes probable. */
+/* The scatter of pages about the side on which each SM seems to be. Sigma comes from the median
+ * residual. Strays are pages that are further off than sigma makes probable. */
 static struct scatter scatter_of(struct vote v, const struct verdict_row *row, double loss)
 {
     static const double sigma_of_median = 1.4826; /* per median residual of a normal distribution */
     struct scatter out = {.loss = loss};
     double residuals[MOST_RESIDUALS];
     uint32_t count = 0;
-    uint32_t seen = 0;   /* pages, including those beyond MOST_RESIDUALS */
-    uint32_t strays = 0; /* pages that are nearer to the other side */
+    uint32_t seen = 0;   /* number of pages, including pages beyond MOST_RESIDUALS */
+    uint32_t strays = 0; /* number of pages that are nearer to the other side */
 
     while (next_vote(&v)) {
         for (uint32_t i = 0; i < v.o->result.sm_count; i++) {

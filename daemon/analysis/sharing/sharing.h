@@ -12,8 +12,8 @@
  * control). The median of an SM's votes is compared with half of the loss of the pivot itself,
  * whose pages were evicted for certain. Medians are used because a mean over a dozen loads puts one
  * to three of 132 SMs into a wrong group. If any SM is near the threshold, or its single pages
- * leave a doubt, the pivot needs more votes. After fifteen the pages alone decide. If they leave a
- * doubt too, the SMs that share the level are unknown.
+ * leave a doubt, the pivot needs more votes. After fifteen votes the pages alone decide. If the
+ * pages leave a doubt too, the SMs that share the level are unknown.
  */
 #ifndef REACH_ANALYSIS_SHARING_SHARING_H
 #define REACH_ANALYSIS_SHARING_SHARING_H
@@ -26,19 +26,19 @@ enum { SHARING_MAX_UNSETTLED = 8 };
 
 /* The result of the rounds and pairs of one level. */
 struct sharing_estimate {
-    uint32_t rounds;           /* pivots classified, by either method */
-    uint32_t lone_pivots;      /* pivots that evicted no other SM */
+    uint32_t rounds;           /* number of classified pivots, by either method */
+    uint32_t lone_pivots;      /* number of pivots that evicted no other SM */
     bool whole_gpu;            /* every round evicted all SMs */
-    bool conflict;             /* an SM in two groups */
-    bool doubtful;             /* a pivot that the highest number of votes does not settle */
-    struct sm_partition found; /* groups so far, numbered by their lowest SM id, or NO_GROUP */
+    bool conflict;             /* an SM is in two groups */
+    bool doubtful;             /* a pivot is not settled by the highest number of votes */
+    struct sm_partition found; /* groups so far, numbered by their lowest SM id */
     uint32_t grouped_sms;
-    uint32_t unsettled_count; /* pivots that need more votes: repeat the probe */
+    uint32_t unsettled_count; /* number of pivots whose probe must be repeated for more votes */
     uint16_t unsettled[SHARING_MAX_UNSETTLED];
     uint32_t least_votes; /* fewest votes of a classified pivot */
-    double margin;        /* 0..1: the least of any SM in any round (docs/methods.md) */
+    double margin;        /* 0..1: the least margin of any SM in any round (docs/methods.md) */
     bool by_rounds, by_pairs;
-    double agreement; /* 0..1: the lowest of any SM's votes in any round */
+    double agreement; /* 0..1: the lowest agreement of any SM's votes in any round */
     double
         loss_cycles[REACH_MAX_SMS]; /* loss of each SM when evicted, by position; 0 if not seen */
 };
@@ -54,10 +54,10 @@ void sharing_estimate(const struct observation_set *set, const struct level_esti
  * Returns false if its pages do not fit the level.
  *
  * Consider a level of C entries on a chip of M SMs. The slices of a round are primed together and
- * must fit it with room to spare: M * s <= 3/4 C and s >= 3. The slices must also fit together with
- * the pages that evict them from the levels nearer to the SM, 5/4 of what saturates those levels.
- * If that is impossible (16 entries, 132 SMs), pairs test the SMs one at a time: s + flush <= 3/4
- * C.
+ * must fit the level with room to spare: M * s <= 3/4 C and s >= 3. The slices must also fit
+ * together with the pages that evict them from the levels nearer to the SM, 5/4 of the pages that
+ * saturate those levels. If that is impossible (16 entries, 132 SMs), pairs test the SMs one at a
+ * time: s + flush <= 3/4 C.
  *
  * An unknown nearer level may exist, too small for the sweeps or too cheap for the noise. A slice
  * that stays in it looks as if it had not been evicted. So up to 512 pages are walked if no nearer
@@ -72,8 +72,8 @@ struct evidence sharing_evidence(const struct sharing_estimate *s);
  * the loss of an SM when evicted, by SM id (0 if not seen). */
 void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, struct topology *out);
 
-/* Index of the level that a ROUND or PAIRS observation tests: the outermost whose entries its
- * primed pages fit and its thrashing pages do not, at a stride of one entry. Returns -1 if there is
+/* Index of the level that a ROUND or PAIRS observation tests. It is the outermost level that the
+ * primed pages fit and the thrashing pages do not, at a stride of one entry. Returns -1 if there is
  * none. */
 int sharing_probed_level(const struct probe_spec *spec, uint32_t sm_count,
                          const struct level_estimate *levels, uint32_t level_count);

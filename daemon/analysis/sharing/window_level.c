@@ -1,11 +1,11 @@
 /* window_level.c: see window_level.h.
  *
  * The window level is the outermost one that a group of SMs has to itself. If each group uses its
- * own window no longer than that reach, its loads hit there. If no level is shared by groups, the
- * outermost private one is used, with groups of one SM. Windows cannot help with a level shared by
- * the whole GPU, because every SM's pages compete in it wherever they lie. If the sharing of a
- * farther level is not known, there is no window level: a map by the wrong level would cost a job
- * the whole benefit of windows.
+ * own window no longer than the reach of this level, its loads hit there. If no level is shared by
+ * groups, the outermost private one is used, with groups of one SM. Windows cannot help with a
+ * level shared by the whole GPU, because every SM's pages compete in it wherever they lie. If the
+ * sharing of a farther level is not known, there is no window level: a map by the wrong level would
+ * cost a job the whole benefit of windows.
  */
 #include "analysis/sharing/window_level.h"
 
@@ -53,7 +53,7 @@ void structure_sharing(const struct observation_set *set, struct structure *out)
     }
     if (out->window_level < 0)
         out->window_level = private_level;
-    /* A farther level whose sharing is not known might be the groups' own. */
+    /* A farther level whose sharing is not known might be the level of the groups. */
     for (uint32_t k = 0; k < out->level_count; k++) {
         if ((int)k > out->window_level && out->shared_by[k] == SHARED_UNKNOWN)
             out->window_level = -1;

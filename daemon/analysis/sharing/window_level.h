@@ -1,5 +1,6 @@
-/* window_level.h: the TLB level that limits the window of a group. The functions are pure. Shared
- * by the analysis that reports it and the campaign that measures throughput with it. */
+/* window_level.h: the TLB level that limits the window of a group. The functions are pure. The
+ * analysis, which reports this level, and the campaign, which measures throughput with it, share
+ * the functions. */
 #ifndef REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 #define REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 
@@ -12,12 +13,12 @@ struct structure {
     struct level_estimate levels[LEVELS_MAX];
     struct sharing_estimate sharing[LEVELS_MAX]; /* results of both methods */
     enum shared_by shared_by[LEVELS_MAX];
-    int window_level; /* index; -1 if there is none */
+    int window_level; /* index of the window level; -1 if there is none */
 };
 
 void structure_estimate(const struct observation_set *set, struct structure *out);
-/* Fill in the two halves: the levels, from CHASE probes, and their sharing, from ROUND and PAIRS
- * probes and the levels. */
+/* Fill in the two halves of `*out`: the levels, from CHASE probes, and their sharing, from ROUND
+ * and PAIRS probes and the levels. */
 void structure_levels(const struct observation_set *set, struct structure *out);
 void structure_sharing(const struct observation_set *set, struct structure *out);
 

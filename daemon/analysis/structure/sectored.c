@@ -7,15 +7,16 @@
 enum {
     BELOW_SAMPLES = 2048,
     WARM_LAPS = 1,
-    MOST_PARTS = 64, /* positions within an entry that are distinguished */
-    FEWEST_PAGES = 8 /* pages of a level, for the stride above */
+    MOST_PARTS = 64, /* most positions within an entry that are distinguished */
+    FEWEST_PAGES = 8 /* fewest pages of a level that is walked at twice the stride */
 };
 
-/* Share of misses that counts as zero in a walk that fits. */
+/* The largest share of misses in a walk that fits, and the least share in a walk that does not. */
 #define NONE_SHARE 0.05
 #define SOME_SHARE 0.2
 
-/* Pages per entry of the walk below: a power of two, or 0 if an entry is one page or less. */
+/* The number of loads per entry in the walk at a shorter stride: a power of two, or 0 if an entry
+ * is one page or less. */
 static uint64_t sectors_below(const struct observation_set *set, const struct level_estimate *level)
 {
     const uint64_t page = set->limits.granule_bytes;
@@ -43,7 +44,8 @@ static const struct observation *find_or_ask(const struct observation_set *set,
 
 /* Compares the median latency by position within an entry. If a miss fills the rest of the entry,
  * one position stands out by the penalty. The nearest level with shorter entries adds its own
- * steps, so the slowest of the other positions counts. Returns the difference in penalties. */
+ * steps, so the slowest of the other positions counts. Returns the difference as a multiple of the
+ * penalty. */
 static double one_position_misses(const struct observation *o, uint64_t parts, double penalty)
 {
     const uint32_t *row = observation_chase(o, 0);
@@ -141,8 +143,8 @@ static bool blocks_are_uniform(const struct trace *t, uint64_t pages, uint32_t b
 }
 
 /* Finds whether pages 2 i and 2 i + 1 always behave alike in the first cycle that misses.
- * `out_block` is the number of pages that leave together; 0 if all do, because their number is then
- * not known. */
+ * `out_block` is the number of pages that leave together; 0 if all pages do, because their number
+ * is then not known. */
 static enum neighbors ask_neighbors(const struct observation_set *set,
                                     const struct level_estimate *level, uint32_t *out_block,
                                     struct evidence *out_evidence)

@@ -1,7 +1,7 @@
-/* sectored.h: the number of allocation pages of one entry, and whether a miss fills all of it.
- * The functions are pure.
+/* sectored.h: finds the number of allocation pages of one entry, and whether a miss fills all of
+ * it. The functions are pure.
  *
- * Three strides show it (Karnagel 2017, figure 2, read load by load):
+ * Walks at three strides show both (Karnagel 2017, figure 2, read load by load):
  *
  *   at      E, the shortest stride at which every load of an overflowing walk misses
  *   below   one allocation page, E / r: if a miss fills the whole entry, one of r pages misses and
@@ -25,7 +25,7 @@ struct sectored_estimate {
     struct maybe_u64 tag_bytes;    /* length of an entry that is filled in parts */
     struct evidence fill_evidence; /* evidence of the known results */
     struct evidence pages_evidence;
-    uint32_t ask_count; /* walks to make first */
+    uint32_t ask_count; /* number of walks to make first */
     struct trace_ask asks[SECTORED_MAX_ASKS];
 };
 

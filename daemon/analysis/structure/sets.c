@@ -1,10 +1,10 @@
 /* sets.c: see sets.h.
  *
- * Order: a few pages past the onset, and a quarter past it for the replacement. If all cycles up to
- * the saturation are cheap enough, each of them is walked, and every set is seen (complete). If
- * not, the first steps give the number of sets. The miss counts at a quarter, a half and three
- * quarters of the way, and of the last three cycles, must then be exactly as predicted (sampled).
- * Anything else is left unknown.
+ * The first cycles end a few pages past the onset, and a quarter past it for the replacement. If
+ * all cycles up to the saturation are cheap enough, each of them is walked, and every set is seen
+ * (complete). If not, the first steps give the number of sets. The miss counts at a quarter, a half
+ * and three quarters of the way, and of the last three cycles, must then be exactly as predicted
+ * (sampled). Anything else is left unknown.
  */
 #include "analysis/structure/sets.h"
 
@@ -15,15 +15,15 @@
 #include <string.h>
 
 enum {
-    WINDOW = 12,        /* cycles past the onset */
-    FEW_SAMPLES = 2048, /* timed loads of a short cycle */
+    WINDOW = 12,        /* number of cycles past the onset */
+    FEW_SAMPLES = 2048, /* least number of timed loads of a cycle */
     CHEAP_LOADS = 512 * 1024,
-    NEARER_TIMES = 16, /* a level of any policy keeps nothing of this multiple of its entries */
+    NEARER_TIMES = 16, /* a nearer level keeps no page of a cycle of this multiple of its entries */
     SHIFTS = 3,
-    SHIFTS_THAT_AGREE = 2, /* an entry that the kernel itself needs can spoil one */
+    SHIFTS_THAT_AGREE = 2, /* an entry that the kernel itself needs can spoil one shift */
     WARM_LAPS = 2,
     BEFORE = 3,
-    FEW_ASKS = 8, /* requests at a time, if the saturation should have been reached */
+    FEW_ASKS = 8, /* most requests at a time, if the saturation should have been reached */
     MID_POINTS = 4
 };
 
@@ -40,7 +40,7 @@ struct work {
     uint64_t base_bytes;
     uint64_t control_pages;
     uint32_t warm_laps;
-    enum reason gave_up; /* reason if further walks cannot make the votes certain */
+    enum reason gave_up; /* reason why further walks cannot make the votes certain */
     uint32_t count;
     struct cycle points[STEPS_MAX_CYCLES]; /* ascending */
 };
@@ -50,8 +50,7 @@ uint64_t sets_control_pages(const struct level_estimate *level)
     return level->lo_pages * 3 / 4;
 }
 
-/* Starts at the beginning of the range. `count` is the number of points, so unused ones need no
- * value. */
+/* Starts the work at the beginning of the range. Points beyond `count` need no value. */
 static void begin(struct work *w, const struct observation_set *set,
                   const struct level_estimate *level, struct sets_estimate *out)
 {
@@ -141,8 +140,8 @@ static void load(struct work *w, uint64_t pages)
         ask(w, &p->trace, pages);
 }
 
-/* A page that misses in a cycle misses in every longer one. This settles pages whose votes are not
- * certain. Pages that stay uncertain, or contradict it, are requested again. */
+/* A page that misses in a cycle misses in every longer one. This rule settles pages whose votes are
+ * not certain. Pages that stay uncertain, or contradict the rule, are requested again. */
 static void settle_page(struct work *w, uint32_t page, bool *again)
 {
     const uint64_t bit = (uint64_t)1 << (page % 64);
@@ -180,7 +179,7 @@ static void settle_page(struct work *w, uint32_t page, bool *again)
 }
 
 /* Returns true if every page of every cycle is settled. Otherwise there are requests, or the work
- * has given up. */
+ * has been given up. */
 static bool settle(struct work *w)
 {
     bool again[STEPS_MAX_CYCLES] = {false};
@@ -201,8 +200,8 @@ static bool settle(struct work *w)
 
 /* ---- replacement ---- */
 
-/* A quarter more pages than fit: with LRU most sets overflow, with an arbitrary victim most of
- * their pages miss irregularly. */
+/* The number of pages of the cycle for the replacement: a quarter more than fit. With LRU most sets
+ * overflow. With an arbitrary victim most pages of these sets miss irregularly. */
 static uint64_t mix_pages(const struct level_estimate *level)
 {
     return level->lo_pages + level->lo_pages / 4 + 2;
@@ -237,10 +236,10 @@ static enum replacement classify_replacement(const struct trace *t, double *marg
 
 enum shift_answer { SHIFT_PENDING, SHIFT_UNSURE, SHIFT_SETS, SHIFT_VICTIM };
 
-/* The number of pages of the first step from another start. Returns 0 if the walk does not show it,
- * -1 if it is requested. If pages are placed by a hash, a start `shift` pages later leaves out this
- * number of pages with sets of their own. It includes the same number of pages that do not fit. So
- * the step comes up to `shift` pages sooner. */
+/* The number of pages of the first step from another start. Returns 0 if the walk does not show the
+ * step, and -1 if the walk is requested. If pages are placed by a hash, a start `shift` pages later
+ * leaves out this number of pages with sets of their own. It includes the same number of pages that
+ * do not fit. So the step comes up to `shift` pages sooner. */
 static int first_step_from(struct work *other, uint64_t first_at, uint32_t shift)
 {
     struct steps steps;
@@ -303,7 +302,7 @@ static void add_sets(struct sets_estimate *out, uint32_t ways, uint32_t sets)
     out->run_count += 1;
 }
 
-/* Evidence of the cycle with the fewest laps, and of the least certain page of any cycle. */
+/* The evidence of the cycle with the fewest laps, and of the least certain page of any cycle. */
 static struct evidence score_points(const struct work *w)
 {
     struct evidence e =
@@ -316,7 +315,8 @@ static struct evidence score_points(const struct work *w)
     return e;
 }
 
-/* `steps` contains all steps of the level, or a part of them, with `missing` more like the last. */
+/* `steps` contains all steps of the level, or a part of them. `missing` further steps are like the
+ * last one. */
 static void derive(struct work *w, const struct steps *steps, uint32_t missing, bool victim)
 {
     struct sets_estimate *out = w->out;
@@ -415,9 +415,10 @@ static void estimate_complete(struct work *w)
         derive_steps(w, &steps, 0);
 }
 
-/* ---- sampled: what the first steps foretell, checked ---- */
+/* ---- sampled: checks of the predictions of the first steps ---- */
 
-/* Pages that miss in a cycle of `pages`, if every page from the onset on overflows one more set. */
+/* The number of pages that miss in a cycle of `pages`, if every page from the onset on overflows
+ * one more set. */
 static uint64_t predicted(const struct steps *steps, uint64_t pages)
 {
     if (pages < steps->first_at)
@@ -438,8 +439,9 @@ static bool is_as_predicted(const struct work *w, const struct steps *steps)
     return true;
 }
 
-/* The number of steps until every page misses: the number n of pages beyond the last that fits such
- * that fits + n = first + (n - 1) * step. 0 if no whole number satisfies it. */
+/* The number of steps until every page misses. It is the number n of pages beyond the most that
+ * fit, with fits + n = first + (n - 1) * step. Returns 0 if no whole number satisfies this
+ * equation. */
 static uint64_t predicted_steps(const struct steps *steps)
 {
     const uint64_t ways = steps->size[1] - 1;
@@ -536,7 +538,7 @@ static bool load_window(struct work *w)
     return settled;
 }
 
-/* Sets of one way have no choice of a victim. */
+/* Returns whether any set has a choice of a victim. Sets of one way have none. */
 static bool any_choice(const struct work *w)
 {
     struct steps steps;

@@ -1,4 +1,4 @@
-/* sets.h: sets, ways and replacement of a TLB level, from traces (traces.h). The functions are
+/* sets.h: finds sets, ways and replacement of a TLB level from traces (traces.h). The functions are
  * pure.
  *
  * Consider a cyclic walk of n pages over a level that always evicts the oldest entry. If a set has
@@ -32,21 +32,21 @@ enum { SETS_MAX_ASKS = 48 };
 struct sets_estimate {
     enum replacement replacement;
     struct maybe_u32 sets;
-    struct maybe_u32 ways; /* known if all sets have the same number */
+    struct maybe_u32 ways; /* known if all sets have the same number of ways */
     struct maybe_u32 victim_entries;
-    uint32_t run_count; /* different set sizes; 0 means not known */
+    uint32_t run_count; /* number of different set sizes; 0 if they are not known */
     struct set_run runs[FINGERPRINT_MAX_SET_RUNS];
     struct evidence evidence; /* evidence of sets, ways and victims */
     struct evidence replacement_evidence;
-    uint32_t ask_count; /* cycles to walk first; until then nothing is known */
+    uint32_t ask_count; /* number of cycles to walk first; until then nothing is known */
     struct trace_ask asks[SETS_MAX_ASKS];
 };
 
 /* Pages of the control of a level's traces, which fit for certain. */
 uint64_t sets_control_pages(const struct level_estimate *level);
 
-/* Estimates every level of `s`; out[LEVELS_MAX]. A level waits for the levels nearer to the SM,
- * because their hits would hide its own. */
+/* Estimates every level of `s`. `out` has LEVELS_MAX elements. A level waits for the levels nearer
+ * to the SM, because their hits would hide its own. */
 void sets_estimate_all(const struct observation_set *set, const struct structure *s,
                        struct sets_estimate *out);
 

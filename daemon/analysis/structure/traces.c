@@ -1,9 +1,9 @@
 /* traces.c: see traces.h.
  *
- * Votes of a page: m misses and h hits. With a false miss rate p and a false hit rate q, each miss
- * speaks for "misses" with log((1 - q) / p), each hit against it with log((1 - p) / q). A page is
- * sure if the sum is CERTAIN or more in either direction: three votes of three, five of six, or
- * more if there is noise.
+ * A page has votes of misses and of hits. With a false miss rate p and a false hit rate q, each
+ * miss adds log((1 - q) / p) to a sum, and each hit subtracts log((1 - p) / q). A page is certain
+ * if the sum is CERTAIN or more in either direction: three votes of three, five of six, or more if
+ * there is noise.
  */
 #include "analysis/structure/traces.h"
 
@@ -17,14 +17,15 @@
 enum {
     POINTS_A_SPEC = 16,
     BASE_LAPS = 3,
-    MEDIAN_LOADS = 2048 /* loads of a control; enough for its middle */
+    MEDIAN_LOADS = 2048 /* loads of a control that are enough for its median */
 };
 
 #define CERTAIN 7.0
 /* Lower rates cannot be measured with a control of a thousand loads. */
 #define LEAST_RATE 0.002
 #define QUIET_RATE 0.001
-/* A load beyond this number of penalties, plus some cycles, is not a miss. */
+/* A load that is slower than a hit by more than MISS_AT_MOST penalties and MISS_SLACK cycles is not
+ * a miss. */
 #define MISS_AT_MOST 2.0
 #define MISS_SLACK   30.0
 /* Slices of L2 lie at different distances. If a common threshold misjudges this share of the
@@ -36,14 +37,14 @@ struct gauge {
     double penalty;
     double base; /* cycles of a hit */
     double false_miss, false_hit;
-    uint32_t own_bases; /* pages [0, own_bases) have a base of their own; 0 if none has */
+    uint32_t own_bases; /* pages [0, own_bases) have a base of their own; 0 if no page has */
     double base_of[TRACE_MAX_PAGES];
 };
 
 struct votes {
     uint16_t hits[TRACE_MAX_PAGES];
     uint16_t misses[TRACE_MAX_PAGES];
-    uint16_t quick[TRACE_MAX_PAGES]; /* votes of the hits no slower than the control's middle */
+    uint16_t quick[TRACE_MAX_PAGES]; /* votes of loads that are no slower than the base */
 };
 
 enum vote { VOTE_NONE, VOTE_HIT, VOTE_MISS };
@@ -201,7 +202,7 @@ static void count_votes(const struct votes *votes, struct trace *out)
     const double for_hit = log((1 - p) / q);
     uint64_t misses = 0;
     uint64_t all = 0;
-    double least = INFINITY; /* least certain sum */
+    double least = INFINITY; /* sum of the least certain page */
 
     for (uint32_t page = 0; page < out->pages; page++) {
         const double sum = votes->misses[page] * for_miss - votes->hits[page] * for_hit;

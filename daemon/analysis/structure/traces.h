@@ -12,9 +12,9 @@
 #include "observe/observe.h"
 
 enum {
-    TRACE_MAX_PAGES = 4096, /* pages of a cycle that is classified page by page */
+    TRACE_MAX_PAGES = 4096, /* most pages of a cycle that is classified page by page */
     TRACE_WORDS = TRACE_MAX_PAGES / 64,
-    TRACE_MAX_ATTEMPTS = 6, /* observations of one cycle; after that it stays uncertain */
+    TRACE_MAX_ATTEMPTS = 6, /* most observations of one cycle; after that it stays uncertain */
     TRACE_MIN_LAPS = 2
 };
 
@@ -25,28 +25,30 @@ struct trace_ask {
     uint64_t pages;         /* > control_pages */
     uint64_t control_pages; /* number of pages that fit the level */
     uint32_t samples;       /* timed loads */
-    uint32_t warm_laps;     /* laps until the levels on the way repeat themselves in every lap */
+    /* untimed laps until the levels on the way repeat themselves in every lap */
+    uint32_t warm_laps;
 };
 
 /* The result of all observations of one cycle. Bit i stands for page i. */
 struct trace {
     uint32_t attempts; /* number of observations; 0 if there are none */
-    uint32_t laps;     /* timed laps of all observations */
+    uint32_t laps;     /* number of timed laps of all observations */
     uint32_t pages;
-    uint32_t missed_pages; /* pages that certainly miss in every lap */
+    uint32_t missed_pages; /* number of pages that certainly miss in every lap */
     uint32_t unsure_pages;
     uint64_t missed[TRACE_WORDS];
     uint64_t unsure[TRACE_WORDS];
     /* Pairs of votes of one page in two laps in a row, and the number of pairs that differ. */
     uint64_t pairs;
     uint64_t flips;
-    double miss_share; /* share of the votes */
+    double miss_share; /* share of misses among the votes */
     double margin;     /* margin of the least certain page among the certain ones: 0..1 */
-    /* Share of the votes that are as quick as the quicker half of the control's hits. The votes are
-     * of pages that miss in at least a fifth of their laps. Noise rarely
-     * makes a miss this quick. Half of the true hits are this quick. */
+    /* The share of quick votes among the votes of pages that miss in at least a fifth of their
+     * laps. A vote is quick if its load is no slower than the quicker half of the control's hits.
+     * Noise rarely makes a miss quick, and half of the true hits are quick. */
     double quick_share;
-    double false_miss_rate; /* share of the control's hits; highest of any observation */
+    /* share of the control's hits that look like misses; the highest of any observation */
+    double false_miss_rate;
     double false_hit_rate;
 };
 
@@ -62,13 +64,13 @@ void trace_read(const struct observation_set *set, const struct trace_ask *which
 const struct observation *trace_find(const struct observation_set *set,
                                      const struct trace_ask *which, uint32_t *out_point);
 
-/* The middle between hit and miss in this observation, from its control; in cycles. */
+/* The middle between hit and miss in this observation, in cycles, from its control. */
 double trace_threshold(const struct observation *o, double penalty_cycles);
 
 /* The number of laps that make a page's votes certain if this share of loads is misjudged. */
 uint32_t trace_laps_needed(double error_rate);
 
-/* Makes the probe for asks[first] and the following ones with the same stride, base and control.
+/* Makes the probe for asks[0] and the following asks with the same stride, base and control.
  * Returns the number of asks in it. Asks must be sorted by trace_sort. */
 uint32_t trace_spec(const struct trace_ask *asks, uint32_t count, uint16_t sm,
                     struct probe_spec *out);
@@ -82,7 +84,7 @@ static inline bool trace_bit(const uint64_t *bits, uint32_t page)
 
 /* ---- steps: how the set of misses grows with the cycle, page by page (sets.h) ---- */
 
-enum { STEPS_MAX_CYCLES = 320 /* cycles of one level */ };
+enum { STEPS_MAX_CYCLES = 320 /* most cycles of one level */ };
 
 /* One cycle, and the pages of it that miss. */
 struct cycle {
@@ -91,14 +93,14 @@ struct cycle {
 };
 
 struct steps {
-    bool broken; /* misses that a level with eviction of the oldest cannot produce */
+    bool broken; /* the misses are impossible in a level that evicts its oldest entry */
     uint32_t count;
-    uint32_t size[STEPS_MAX_CYCLES]; /* pages that joined the misses: ways + 1 */
+    uint32_t size[STEPS_MAX_CYCLES]; /* number of pages that joined the misses: ways + 1 */
     uint64_t first_at;               /* pages of the cycle at the first step */
 };
 
 /* The number of pages that join the misses between two cycles that differ by one page. Returns -1
- * if that is impossible: pages join without the new one, or one leaves. */
+ * if that is impossible: pages join without the new one, or a page leaves. */
 int steps_joined(const struct cycle *before, const struct cycle *after);
 
 /* Finds the steps of `count` cycles that follow each other page by page; the first must not

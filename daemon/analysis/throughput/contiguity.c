@@ -1,10 +1,10 @@
 /* contiguity.c: see contiguity.h.
  *
- * A region has R bytes, of which the first S are runs. If a miss costs k times its price there,
- * and translation limits the reads, their time grows by the factor 1 + (k - 1) S / R. So the
- * search needs only a part of the region: mapping every granule of it would take seconds on a
- * real GPU. The factor is exact only if all of the region is alike (docs/contiguity.md); for the
- * price it is. */
+ * A region has R bytes, of which the first S are runs. If a miss in the runs costs k times the
+ * price of contiguous memory, and translation limits the reads, their time grows by the factor 1 +
+ * (k - 1) S / R. So the search needs only a part of the region: mapping every granule of it would
+ * take seconds on a real GPU. The factor is exact only if the whole region is alike
+ * (docs/contiguity.md), which is true of PRICE. */
 #include "analysis/throughput/contiguity.h"
 
 #include "analysis/throughput/throughput.h"
@@ -16,11 +16,12 @@ enum {
     READ_US = 1000,
     READ_REPEATS = 9,
     READ_SEED = 20260,
-    LEAST_REGIONS = 2 /* a region holds at least this many parts in runs */
+    LEAST_REGIONS = 2 /* shortest region, in longest runs */
 };
 
-/* The part of the region that is in runs: a part with few runs, because a map and an unmap take 40
- * us. If noise hides the result in a part, all of the region is measured. */
+/* The part of the region that is in runs, as a divisor, and the largest number of runs. SEARCH has
+ * few runs, because a map and an unmap take 40 us. If noise hides the result of SEARCH, PRICE
+ * measures the whole region. */
 struct extent {
     uint32_t part;
     uint32_t max_runs;
@@ -30,13 +31,13 @@ static const struct extent PRICE = {1, 8192};
 
 /* Translation limits reads that are slower than this share of the plateau. */
 static const double LIMITED = 0.7;
-/* A price is higher if it exceeds the contiguous one by this share, and by this multiple of the
- * noise. */
+/* A price is higher if it exceeds the contiguous price by the share LEAST_RISE, and by NOISES times
+ * the noise. */
 static const double LEAST_RISE = 0.15;
 static const double NOISES = 4;
 static const double LEAST_NOISE = 0.0005;
-/* The middle between the contiguous price (0) and the scattered price (1), and the least distance
- * from it that is clear. */
+/* MIDDLE is half way from the contiguous price (0) to the scattered price (1). A price is clear if
+ * its distance from MIDDLE is at least CLEAR. */
 static const double MIDDLE = 0.5;
 static const double CLEAR = 1.0 / 6;
 /* Two prices of scattered memory agree within this share. (The price over a small part of a region
@@ -52,7 +53,7 @@ struct search {
     uint64_t region_bytes;
     uint64_t granule_bytes;
     uint64_t longest_bytes;
-    double base_gbps; /* GB/s with a part of the region in the longest runs */
+    double base_gbps; /* GB/s of the region with a part of it in the longest runs */
     double base_noise;
 };
 
@@ -137,7 +138,7 @@ static void ask(const struct search *c, uint64_t run_bytes, uint64_t scattered_b
                                       .window_sms = REACH_MAX_SMS};
 }
 
-/* GB/s, and the standard error as a share of it. */
+/* The median GB/s of an observation. `*noise` is its standard error, as a share of the median. */
 static double gbps_of(const struct observation *o, double *noise, struct evidence *evidence)
 {
     double gbps[PROBE_MAX_REPEATS];
@@ -151,7 +152,7 @@ static double gbps_of(const struct observation *o, double *noise, struct evidenc
     return median;
 }
 
-/* Computes the price. Returns false if the probe is missing, and requests it. */
+/* Computes the price. If the probe is missing, requests it and returns false. */
 static bool price_of(const struct search *c, uint64_t run_bytes, struct extent extent,
                      struct price *out)
 {
@@ -186,7 +187,8 @@ static void unknown(struct contiguity_estimate *out, enum reason why)
                                                  .scattered_miss_ns = UNKNOWN_F64(why)};
 }
 
-/* A random access to R bytes misses with probability 1 - reach / R. */
+/* Sets the price of contiguous memory. A random access to R bytes misses with probability 1 - reach
+ * / R. */
 static void set_contiguous(const struct search *c, struct evidence evidence)
 {
     struct fingerprint_contiguity *const f = &c->out->found;
@@ -204,9 +206,9 @@ static void set_scattered(const struct search *c, double factor, struct evidence
     f->evidence.scattered_miss_ns = evidence;
 }
 
-/* Returns whether the longest runs are contiguous. If a frame is longer than these, the whole
- * region in runs is slower than a part of it. It is faster if the memory behind the runs is
- * scattered itself. Returns false if not, or if the probe is missing. */
+/* Returns whether the longest runs are contiguous. If a frame is longer than these runs, the whole
+ * region in runs is slower than a part of it. The whole region is faster if the memory behind the
+ * runs is scattered itself. Also returns false if the probe is missing. */
 static bool longest_is_contiguous(const struct search *c)
 {
     struct price whole;
@@ -235,9 +237,9 @@ static void disagree(const struct search *c)
     c->out->found.scattered_miss_ns = UNKNOWN_F64(REASON_DISAGREEMENT);
 }
 
-/* The frame is twice this long. Runs of this length are the longest that do not fill a frame, so
- * they must have the price all over the region. If they do not, the price of short runs was
- * noise. */
+/* Sets the frame to twice the length of these runs. They are the longest runs that do not fill a
+ * frame, so they must have the higher price over the whole region. If they do not, the price of
+ * short runs was noise. */
 static void set_frame(const struct search *c, uint64_t run_bytes, double margin,
                       const struct price *fine)
 {
@@ -258,9 +260,9 @@ static void set_frame(const struct search *c, uint64_t run_bytes, double margin,
         set_scattered(c, half.factor, half.evidence);
 }
 
-/* The distance of the price of runs of this length from the middle between the two prices, upwards.
- * If noise hides it over a part, more memory is measured. NAN if noise hides it there too. Returns
- * false if a probe is missing. */
+/* Computes how far the price of runs of this length is above the middle between the two prices. If
+ * noise hides the distance over a part, more memory is measured. `*out` is NAN if noise hides it
+ * there too. Returns false if a probe is missing. */
 static bool from_middle(const struct search *c, uint64_t run_bytes, double rise, double *out)
 {
     static const struct extent *const extents[] = {&SEARCH, &PRICE};
@@ -277,7 +279,7 @@ static bool from_middle(const struct search *c, uint64_t run_bytes, double rise,
     return true;
 }
 
-/* Halves the number of lengths between one that is scattered and one that is contiguous. */
+/* Finds the frame by a bisection between a scattered length and a contiguous length. */
 static void find_frame(const struct search *c, const struct price *fine)
 {
     double margin = 1;

@@ -1,12 +1,12 @@
-/* contiguity.h: the length of memory within which physical contiguity matters, and the cost of a
- * miss in contiguous and in scattered memory. From READ observations with run_bytes. The functions
- * are pure.
+/* contiguity.h: finds the length of memory within which physical contiguity matters, from READ
+ * observations with run_bytes. It also finds the cost of a miss in contiguous and in scattered
+ * memory. The functions are pure.
  *
  * A TLB entry of an H200 translates 32 MiB wherever its pages lie, but a miss takes 1.87 times as
  * long if they are not one run of physical memory (docs/contiguity.md). So naive reads just beyond
- * the reach are repeated with a part of the region in runs. Runs are one granule long, as long as
- * possible, and of lengths between. The search ends when two lengths that differ by a factor of two
- * have different prices: the longer one is the frame.
+ * the reach are repeated with a part of the region in runs. Runs are one granule long, of the
+ * greatest possible length, and of lengths between. The search ends when two lengths that differ by
+ * a factor of two have different prices: the longer one is the frame.
  */
 #ifndef REACH_ANALYSIS_THROUGHPUT_CONTIGUITY_H
 #define REACH_ANALYSIS_THROUGHPUT_CONTIGUITY_H

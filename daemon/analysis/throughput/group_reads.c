@@ -14,8 +14,10 @@
  * pairs, so each is read once, and only a pair that is slow is read again. */
 enum { ALONE_US = 400, PAIR_US = 250, READ_SEED = 77, PAIR_REPEATS = 1, SLOW_REPEATS = 2 };
 
-/* Shares of one reach: the window of a group alone; the longer window of a pair; both windows of a
- * pair that must, or must not, fit together; the window of a group beyond the reach. */
+/* Lengths as shares of one reach. A group alone reads ALONE_PART within its reach, and beyond it
+ * BEYOND_PART, or at least BEYOND_LEAST. The longer window of a pair has WINDOW_PART. Both windows
+ * of a pair together have at most WIDE_PART and at least WIDE_LEAST, or TIGHT_PART if they must fit
+ * one reach. */
 #define ALONE_PART   0.6
 #define WINDOW_PART  0.85
 #define WIDE_PART    1.5
@@ -24,7 +26,8 @@ enum { ALONE_US = 400, PAIR_US = 250, READ_SEED = 77, PAIR_REPEATS = 1, SLOW_REP
 #define BEYOND_PART  2.0
 #define BEYOND_LEAST 1.25
 
-/* A pair is slow if it loses more than this, and more than four times the spread of repeats. */
+/* A pair is slow if it loses more than the share SLOW_LOSS, and more than NOISE_TIMES the spread of
+ * repeats. */
 #define SLOW_LOSS   0.04
 #define NOISE_TIMES 4.0
 
@@ -63,7 +66,8 @@ static bool collect_groups(const struct observation_set *set, const struct struc
 
 /* ---- the probes ---- */
 
-/* Sets a region of whole 2 MiB. Returns false if it is too short to measure memory, or too long. */
+/* Adds a region, rounded down to whole 2 MiB. Returns false if the region is too short to measure
+ * memory, or too long. */
 static bool set_region(const struct group_set *c, struct probe_spec *spec, double bytes)
 {
     const uint64_t region = (uint64_t)bytes / (2 * MIB) * (2 * MIB);
@@ -95,7 +99,7 @@ static void put_group(const struct group_set *c, struct probe_spec *spec, uint32
             spec->window_of_sm[id] = window;
 }
 
-/* Group g alone: within its reach, and beyond it if the range is long enough. */
+/* Makes the reads of group g alone: within its reach, and beyond it if the range is long enough. */
 static bool make_alone(const struct group_set *c, uint32_t g, struct probe_spec *out)
 {
     double beyond = c->reach_bytes * BEYOND_PART;
@@ -110,7 +114,8 @@ static bool make_alone(const struct group_set *c, uint32_t g, struct probe_spec 
     return true;
 }
 
-/* Groups a and b side by side. The length of a window is proportional to the size of its group. */
+/* Makes the read of groups a and b side by side. The length of a window is proportional to the size
+ * of its group. */
 static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, uint32_t repeats,
                       bool tight, struct probe_spec *out)
 {
@@ -128,7 +133,7 @@ static bool make_pair(const struct group_set *c, uint32_t a, uint32_t b, uint32_
 }
 
 /* Finds the answer to `spec`. Recordings read pairs longer; the reads of one group all have one
- * duration. Among several answers with enough repeats, the one with the most counts. */
+ * duration. Among several answers with enough repeats, the answer with the most repeats counts. */
 static const struct observation *find(const struct group_set *c, const struct probe_spec *spec)
 {
     const struct observation *found = NULL;
@@ -154,7 +159,7 @@ static double gbps_of(const struct observation *o, uint32_t point, struct eviden
 
 struct pair {
     uint16_t a, b;
-    double ratio; /* relative to the sum of the two alone */
+    double ratio; /* throughput of the pair, relative to the sum of both groups alone */
     uint32_t repeats;
     bool tight_known;
     double tight_ratio; /* the same ratio with both windows inside one reach */
@@ -165,15 +170,15 @@ struct readings {
     struct maybe_f64 beyond[REACH_MAX_GROUPS];
     struct evidence alone_evidence[REACH_MAX_GROUPS];
     struct evidence beyond_evidence[REACH_MAX_GROUPS];
-    double noise;           /* usual spread of repeats, a share */
-    uint32_t alone_repeats; /* the fewest */
+    double noise;           /* usual spread of repeats, as a share of the throughput */
+    uint32_t alone_repeats; /* fewest repeats of a read of one group */
     const struct observation *alone_read[REACH_MAX_GROUPS];
     uint32_t pairs_wanted;
     uint32_t pair_count;
     struct pair pairs[GROUP_READS_MAX_PAIRS];
 };
 
-/* Returns the answer to this spec and counts it. Returns NULL if there is none, and adds the spec
+/* Returns the answer to this spec and counts it. If there is none, returns NULL and adds the spec
  * to `asks`, which may be NULL. */
 static const struct observation *answer_to(const struct group_set *c, const struct probe_spec *spec,
                                            bool closer, struct group_asks *asks)
@@ -217,9 +222,9 @@ static void read_alone(const struct group_set *c, struct readings *r, struct gro
         r->noise = stats_median_f64(spreads, n);
 }
 
-/* GB/s of the SMs that count, each for the time that the probe requests. SMs start some three
- * microseconds apart, which the time of the whole read includes; the share is larger for shorter
- * reads. */
+/* GB/s of the SMs that count, over the time that the probe requests. The time of the whole read
+ * also includes some three microseconds between the starts of the SMs, which are a larger share of
+ * shorter reads. */
 static double counted_gbps(const struct observation *o)
 {
     double gbps[PROBE_MAX_REPEATS];
@@ -230,8 +235,8 @@ static double counted_gbps(const struct observation *o)
     return stats_median_f64(gbps, o->spec.repeats);
 }
 
-/* The throughput of the two groups together over their throughput alone. Returns 0 if one of these
- * is missing. */
+/* The throughput of the two groups together over their throughput alone. Returns 0 if a read of one
+ * group alone is missing. */
 static double ratio_of(const struct readings *r, uint32_t a, uint32_t b,
                        const struct observation *pair)
 {
@@ -251,8 +256,8 @@ static double slow_below(const struct readings *r)
     return 1 - (noise > SLOW_LOSS ? noise : SLOW_LOSS);
 }
 
-/* Reads one pair. If it is slow it is read again, and if it is still slow once more, closer
- * together. */
+/* Reads one pair. A slow pair is read again. If it is still slow, it is read once more with both
+ * windows inside one reach. */
 static void read_pair(const struct group_set *c, uint32_t a, uint32_t b, struct readings *r,
                       struct group_asks *asks)
 {
@@ -307,7 +312,8 @@ void group_reads_missing(const struct observation_set *set, const struct structu
 
 /* ---- conclusions ---- */
 
-/* The distance of a ratio from the slow limit: 1 if nothing is lost, or twice the limit. */
+/* The distance of a ratio from the slow limit, as a share of the loss at the limit. It is 1 if
+ * nothing is lost, or twice the loss at the limit. */
 static double margin_of(const struct readings *r, double ratio)
 {
     return fabs(ratio - slow_below(r)) / (1 - slow_below(r));

@@ -1,11 +1,11 @@
 /* group_reads.h: reads of each group of the window level alone, and of every pair of groups. The
  * functions are pure.
  *
- * Walker 2024, sections 2.3 and figures 4 and 5. A group alone, its other SMs idle, reads at random
- * within its reach and beyond it. Two groups read side by side, each in its own window that it
- * reaches. Both windows together are longer than one reach, so two groups that shared a TLB would
- * slow each other down. A slow pair is measured again with both windows inside one reach. If it is
- * slow there too, the two share bandwidth and not a TLB.
+ * The method is Walker's (2024, section 2.3, figures 4 and 5). A group alone, with all other SMs
+ * idle, reads at random within its reach and beyond it. Two groups read side by side, each in its
+ * own window within its reach. Both windows together are longer than one reach, so two groups that
+ * shared a TLB would slow each other down. A slow pair is measured again with both windows inside
+ * one reach. If it is slow there too, the two share bandwidth and not a TLB.
  *
  * The campaign that schedules the probes and the analysis that reads them share these definitions.
  */
@@ -17,17 +17,18 @@
 #include "observe/observe.h"
 
 enum {
-    GROUP_READS_MAX_PAIRS = 500, /* more are not measured */
+    GROUP_READS_MAX_PAIRS = 500, /* more pairs are not measured */
     GROUP_READS_MAX_ASKS = 32
 };
 
-/* The next reads. */
+/* The reads to make next. */
 struct group_asks {
-    uint32_t total;   /* groups alone, and pairs */
-    uint32_t missing; /* of these */
-    uint32_t closer;  /* slow pairs, to be read once more with windows that fit together */
-    uint32_t closer_missing;
-    uint32_t count; /* missing probes in `specs`; there may be more */
+    uint32_t total;   /* number of reads of groups alone and of pairs */
+    uint32_t missing; /* number of these reads that are missing */
+    /* number of further reads, of slow pairs and of groups whose repeats disagree */
+    uint32_t closer;
+    uint32_t closer_missing; /* number of closer reads that are missing */
+    uint32_t count;          /* number of missing probes in `specs`; more may be missing */
     struct probe_spec specs[GROUP_READS_MAX_ASKS];
 };
 

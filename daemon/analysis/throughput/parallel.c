@@ -10,14 +10,14 @@
 #include <stdlib.h>
 
 #define WINDOW_BYTES (128 * MIB) /* the longest window of an SM */
-#define ENOUGH_SHARE 0.95        /* share of the plateau */
+#define ENOUGH_SHARE 0.95        /* least share of the plateau that is enough */
 
 enum {
     REPEATS = 2,
     DURATION_US = 400,
     SEED = 77,
-    STEPS = 8,        /* first shares of the SMs */
-    FINEST_SHARE = 64 /* divisor of the SMs: the precision of the number */
+    STEPS = 8,        /* number of the first shares of the SMs: 1/8, 2/8 and so on */
+    FINEST_SHARE = 64 /* divisor of the SMs that gives the precision of the result */
 };
 
 static const uint32_t warp_counts[] = {4, 8, 16, 32};
@@ -70,7 +70,7 @@ static uint64_t window_bytes(const struct observation_set *set, const struct str
 }
 
 /* The spec in which the first `n` of the spread SMs read, with the last `points` points of the
- * surface. The very last one has the most warps and loads. */
+ * surface. The last point of the surface has the most warps and loads. */
 static struct probe_spec spec_of(const struct observation_set *set, const struct structure *s,
                                  uint32_t n, uint32_t points)
 {
@@ -137,8 +137,8 @@ static uint32_t read_by_sms(const struct observation_set *set, struct sms_point 
     return n;
 }
 
-/* Index of the first point after which all points reach the share. Returns `count` if the last one
- * does not. */
+/* Index of the first point after which all points reach ENOUGH_SHARE of the plateau. Returns
+ * `count` if the last one does not. */
 static uint32_t first_enough(const struct sms_point *points, uint32_t count)
 {
     double plateau = 0;
@@ -190,10 +190,11 @@ bool parallel_missing(const struct observation_set *set, const struct structure 
     return probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
 
-/* ---- what is enough ---- */
+/* ---- the fewest that are enough ---- */
 
-/* The lowest share of the plateau among the points with at least this number of loads in flight per
- * SM. Also the largest smaller number (0 if there is none), and the highest share with it. */
+/* The points on both sides of a number of loads in flight per SM. `above` is the lowest share of
+ * the plateau at points with at least this number. `fewer` is the largest smaller number that was
+ * probed, or 0, and `below` is the highest share at points with it. */
 struct cut {
     double above, below;
     uint32_t fewer;
@@ -230,7 +231,7 @@ static void find_loads(struct fingerprint_parallelism *p)
     uint32_t loads = most;
     struct cut c = cut_at(p, loads);
 
-    if (c.below < ENOUGH_SHARE) { /* only the most loads in flight reach it: it may still grow */
+    if (c.below < ENOUGH_SHARE) { /* only the most loads in flight reach it, so it may still grow */
         p->loads_enough = p->loads_short = UNKNOWN_U32(REASON_TOO_LITTLE_DATA);
         return;
     }

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define DISAGREE 0.01 /* share of the higher of two repeats */
+#define DISAGREE 0.01 /* largest difference of two repeats, as a share of the higher one */
 
 enum { L2_TIMES = 4 };
 #define SMALLEST_REGION_BYTES (32 * MIB)
@@ -86,8 +86,8 @@ bool throughput_disagrees(const struct observation *o, uint32_t point)
     return o->spec.repeats == THROUGHPUT_REPEATS && throughput_spread(o, point) > DISAGREE;
 }
 
-/* The point for this region, in ascending order. Returns NULL if there is no room for another one.
- * `without` is the reason why a new point has no windows. */
+/* Finds the point of this region, or makes room for it in ascending order. Returns NULL if there is
+ * no room for another one. `without` is the reason why a new point has no windows. */
 static struct curve_point *point_for(struct curve_point *points, uint32_t *count, uint32_t max,
                                      uint64_t region_bytes, enum reason without)
 {
@@ -143,7 +143,7 @@ static void read_groups(const struct observation *o, uint32_t point, struct topo
     }
 }
 
-/* The largest regions so far: of the plateau and of the whole memory. */
+/* The largest regions so far that gave the plateau and the speed of the whole memory. */
 struct largest {
     uint64_t plateau_bytes;
     uint64_t memory_bytes;
@@ -234,7 +234,7 @@ static void read_beyond(const struct observation *o, uint32_t p,
 }
 
 /* The largest naive region within the reach makes the plateau. If no reach limits, the largest of
- * all does. `*plateau_bytes` is the region of the current plateau. */
+ * all does. `*plateau_bytes` is the region that gave the plateau so far. */
 static void read_within(const struct observation *o, uint32_t p, uint64_t *plateau_bytes,
                         struct access_rate *rate)
 {
@@ -255,7 +255,7 @@ static void keep_last_by_group(struct access_rate *rate)
     }
 }
 
-/* The kinds come in the order of the rates. */
+/* Adds the rate of one kind of access. The calls come in the order of the rates. */
 static void read_kind(const struct observation_set *set, struct fingerprint *out,
                       const struct rate_kind *kind)
 {

@@ -4,8 +4,8 @@
  * A READ observation with one window is naive. With several windows it is "by group" if every group
  * of the window level lies in one window. Otherwise it is "by SM", the control (Walker 2024,
  * figures 1 and 6). The plateau is the naive throughput at the largest region that every group
- * reaches; several times the L2 must lie behind the range, or hits in L2 would inflate it. If some
- * SMs are idle, it measures groups (group_reads.h).
+ * reaches; several times the L2 must lie behind the range, or hits in L2 would inflate it. A READ
+ * observation with idle SMs measures groups (group_reads.h).
  */
 #ifndef REACH_ANALYSIS_THROUGHPUT_THROUGHPUT_H
 #define REACH_ANALYSIS_THROUGHPUT_THROUGHPUT_H
@@ -22,14 +22,14 @@ bool throughput_is_from_memory(const struct observation_set *set);
  * length. */
 bool throughput_region_counts(const struct observation_set *set, uint64_t bytes);
 
-/* Returns whether all SMs of this READ observation read. In reads of single groups they do not
- * (group_reads.h). */
+/* Returns whether all SMs of this READ observation read. In reads of single groups the other SMs
+ * are idle (group_reads.h). */
 bool throughput_all_sms_read(const struct observation *o);
 
 /* Returns whether each group has all its SMs in one of several windows. */
 bool throughput_is_by_group(const struct probe_spec *spec, const struct sm_partition *partition);
 
-/* GB/s at one point, the median of the repeats, and their agreement. */
+/* The GB/s at one point, as the median of the repeats. `*out` is the agreement of the repeats. */
 double throughput_median_gbps(const struct observation *o, uint32_t point,
                               enum evidence_method method, struct evidence *out);
 
@@ -37,7 +37,7 @@ double throughput_median_gbps(const struct observation *o, uint32_t point,
  * times. The last observation of a point counts. */
 enum { THROUGHPUT_REPEATS = 2, THROUGHPUT_MORE_REPEATS = 5 };
 
-/* The spread of the repeats of one point, as a share of the highest. */
+/* The spread of the repeats of one point, as a share of the highest repeat. */
 double throughput_spread(const struct observation *o, uint32_t point);
 /* Returns whether this point was read only twice, with results that are more than 1 % apart. */
 bool throughput_disagrees(const struct observation *o, uint32_t point);
@@ -48,11 +48,12 @@ void throughput_derive(const struct observation_set *set, struct fingerprint *ou
 
 /* ---- random accesses of other kinds than the curve's ----
  *
- * What one random access costs depends on what it moves (memory) and on whether it has to be
- * translated (a walk, whatever it moves). A prediction for a job needs both for its own kind: so
- * each kind is measured once within the reach of a group, at a few regions beyond, and with windows
- * by group at the largest (Karnagel 2017, section 5, compares reads and atomics; Walker 2024, 2.4,
- * windows). The kinds are named here, so that the campaign and the analysis agree. */
+ * The cost of one random access depends on the bytes that it moves (memory). It also depends on its
+ * translation (a walk, whatever the access moves). A prediction for a job needs both costs for its
+ * own kind of access. So each kind is measured once within the reach of a group, at a few regions
+ * beyond, and with windows by group at the largest (Karnagel 2017, section 5, compares reads and
+ * atomics; Walker 2024, 2.4, windows). The kinds are named here, so that the campaign and the
+ * analysis agree. */
 
 struct rate_kind {
     enum access access;
@@ -60,11 +61,11 @@ struct rate_kind {
 };
 
 enum { RATE_KINDS = 4 };
-/* Ordered by access, then by bytes; without the kind of the curve. */
+/* The kinds are ordered by access, then by bytes. The kind of the curve is not among them. */
 extern const struct rate_kind rate_kinds[RATE_KINDS];
 
 /* Fills in out->throughput.rates, which must be empty. Needs the partition and windows.reach_bytes.
- * It stays empty without observations of other kinds. */
+ * The rates stay empty without observations of other kinds. */
 void rates_derive(const struct observation_set *set, struct fingerprint *out);
 
 #endif
