@@ -478,7 +478,7 @@ struct reach_job {
     uint64_t accesses;
     /* The time in microseconds of one launch, of one reset of the queues of windows, and of the
      * wait for the slowest window. The default is an assumption. The parameter has an effect
-     * only with accesses. 0: 10. */
+     * only with accesses. 0 means 10. */
     double launch_us;
     /* True if work cannot be bound to SMs. */
     bool no_sm_binding;
@@ -507,9 +507,9 @@ struct reach_job {
     /* The number of bytes that a partition writes per access. The default is input_bytes, or 8
      * if positions are computed. */
     double partition_bytes;
-    /* 1 less contiguous: the share of the memory in physically contiguous frames of
-     * contiguity.frame_bytes. A large allocation on an idle GPU is contiguous, and memory mapped
-     * from small handles is not. A miss costs more in a frame that is not contiguous. */
+    /* 1 minus the share of the memory in physically contiguous frames of contiguity.frame_bytes.
+     * A large allocation on an idle GPU is contiguous, and memory mapped from small handles is
+     * not. A miss costs more in a frame that is not contiguous. */
     double scattered;
     /* The number of windows. The default is the smallest number that the reach allows. */
     uint32_t windows;
@@ -653,9 +653,9 @@ struct reach_explain_request {
     /* The number of bytes that memory moves for one access, at most 1 MiB. The default is the
      * element, rounded up to 32 bytes. Throughputs count these bytes. */
     uint32_t transaction_bytes;
-    /* 1 less contiguous: the share of the memory in physically contiguous frames of
-     * contiguity.frame_bytes. A large allocation on an idle GPU is contiguous, and memory mapped
-     * from small handles is not. A miss costs more in a frame that is not contiguous. */
+    /* 1 minus the share of the memory in physically contiguous frames of contiguity.frame_bytes.
+     * A large allocation on an idle GPU is contiguous, and memory mapped from small handles is
+     * not. A miss costs more in a frame that is not contiguous. */
     double scattered;
     /* The throughput that the job observes, in 10^9 transaction bytes per second. */
     double observed_gbps;

@@ -192,9 +192,9 @@ def members(function):
                 continue
             text = param["about"] if use["form"] == "items" else use["about"] or param["about"]
             if param["kind"] == "share":
-                text = f"1 less {param['name']}: {text[0].lower()}{text[1:]}"
+                text = f"1 minus {text[0].lower()}{text[1:]}"
             elif param["kind"] in ("real", "count") and param["default"]:
-                text += f" 0: {param['default']}."
+                text += f" 0 means {param['default']}."
             kind = f"enum reach_{param['name']}" if param["type"] == "enum" else param["type"]
             out += comment(text) + [f"    {kind} {use['member']};"]
         return out
