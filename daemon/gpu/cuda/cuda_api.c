@@ -1,4 +1,4 @@
-/* cuda_api.c: symbols as data. See cuda_api.h. */
+/* cuda_api.c: loads the driver's library and resolves its symbols. See cuda_api.h. */
 #include "gpu/cuda/cuda_api.h"
 
 #include "base/assert.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The oldest driver with every required symbol, and with sm_75: CUDA 10.2. */
+/* The version of the oldest driver that has every required symbol and supports sm_75: CUDA 10.2. */
 enum { OLDEST_DRIVER = 10020 };
 
 #define SYMBOL(need, function, version, ...)                                                       \
@@ -30,7 +30,7 @@ static enum status resolve(struct cuda_api *api, struct err *err)
                            symbols[i].name, OLDEST_DRIVER / 1000, OLDEST_DRIVER % 1000 / 10);
         if (!pointer && symbols[i].need == CUDA_VMM)
             api->has_vmm = 0;
-        /* An object pointer. POSIX guarantees that it can hold a function pointer. */
+        /* dlsym returns an object pointer. POSIX guarantees that it can hold a function pointer. */
         memcpy((char *)api + symbols[i].slot, &pointer, sizeof pointer);
     }
     return STATUS_OK;
@@ -103,7 +103,8 @@ static enum status status_of(cu_result r)
     case CU_ERROR_CONTAINED:
         return STATUS_GPU_LOST;
     default:
-        /* 700 to 719: the context is corrupt, every later call in this process fails too. */
+        /* After an error from 700 to 719 the context is corrupt, and every later call of this
+         * process fails too. */
         return r >= CU_ERROR_ILLEGAL_ADDRESS && r <= CU_ERROR_LAUNCH_FAILED ? STATUS_GPU_LOST
                                                                             : STATUS_GPU_FAULT;
     }

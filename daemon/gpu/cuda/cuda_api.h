@@ -4,7 +4,7 @@
  * cuda.h is needed to build: the types below mirror the part of the public driver ABI that is used.
  * One table (CUDA_FUNCTIONS) declares the pointers and names their symbols.
  *
- * Only the worker process loads the library. One thread at a time.
+ * Only the worker process loads the library, and one thread at a time calls it.
  */
 #ifndef REACH_GPU_CUDA_CUDA_API_H
 #define REACH_GPU_CUDA_CUDA_API_H
@@ -26,14 +26,14 @@ struct cu_uuid {
     unsigned char bytes[16];
 };
 
-/* CUmemAllocationProp and its parts: pinned device memory, not exportable. */
+/* CUmemAllocationProp and its parts. Here they describe pinned memory that is not exported. */
 struct cu_mem_location {
     int type; /* enum cu_location */
     int id;
 };
 struct cu_mem_allocation_prop {
     int type;                   /* 1: pinned */
-    int requested_handle_types; /* 0 means none */
+    int requested_handle_types; /* types of handles for export; 0 means none */
     struct cu_mem_location location;
     void *win32_metadata;
     struct {
@@ -50,7 +50,7 @@ struct cu_mem_access_desc {
 _Static_assert(sizeof(struct cu_mem_allocation_prop) == 32, "driver ABI");
 _Static_assert(sizeof(struct cu_mem_access_desc) == 12, "driver ABI");
 
-/* CUlaunchConfig with the one attribute that is used: the blocks of a cluster. */
+/* CUlaunchConfig with the only attribute that is used: the dimensions of a cluster in blocks. */
 struct cu_launch_attribute {
     int id; /* 4: dimensions of a cluster */
     int pad;
@@ -108,9 +108,10 @@ enum {
     CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT = 141,
 
     CU_COMPUTEMODE_PROHIBITED = 2,
-    CU_FUNC_ATTRIBUTE_PTX_VERSION = 5, /* 90: from code for compute capability 9.0 */
+    CU_FUNC_ATTRIBUTE_PTX_VERSION = 5, /* 90 for code for compute capability 9.0 */
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
-    CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9, /* percent of the most */
+    CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT =
+        9, /* in percent of the largest shared memory of an SM */
     CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14,
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_STREAM_NON_BLOCKING = 1,
@@ -125,13 +126,13 @@ enum cu_location { CU_LOCATION_DEVICE = 1, CU_LOCATION_HOST_NUMA = 3 };
 
 enum cuda_need {
     CUDA_REQUIRED,
-    CUDA_OPTIONAL, /* NULL if missing. cuDeviceGetUuid_v2 (CUDA 11.4) reports a MIG instance,
-                      cuDeviceGetUuid its GPU */
+    CUDA_OPTIONAL, /* NULL if missing. cuDeviceGetUuid_v2 (CUDA 11.4) reports a MIG instance, and
+                      cuDeviceGetUuid reports the GPU of the instance */
     CUDA_VMM       /* the virtual memory API, CUDA 10.2 and later; complete if `has_vmm` */
 };
 
-/* The functions: whether it is required, name, version of the ABI (part of the symbol's name),
- * parameters. */
+/* Each row has the need for a function, its name, the version of its ABI (part of the symbol's
+ * name), and its parameters. */
 /* clang-format off */
 #define CUDA_FUNCTIONS(X)                                                                          \
     X(CUDA_REQUIRED, cuInit, "", unsigned flags)                                                   \
@@ -206,18 +207,19 @@ struct cuda_api {
     int driver_version; /* 13000 for 13.0 */
     CUDA_FUNCTIONS(CUDA_POINTER)
     int has_vmm;
-    int is_stand_in; /* the library of tests/fakecuda: its numbers are simulated */
+    int is_stand_in; /* 1 for the library of tests/fakecuda, whose numbers are simulated */
 };
 
-/* Opens the library `name` ("libcuda.so.1" if NULL) and resolves every symbol, then cuInit. Returns
- * STATUS_NO_DRIVER if there is no library or no device. STATUS_DRIVER_TOO_OLD names the version
- * found and the version needed, or the missing symbol. `*out` is zeroed on failure. */
+/* Opens the library `name` ("libcuda.so.1" if NULL), resolves every symbol and calls cuInit.
+ * Returns STATUS_NO_DRIVER if there is no library or no device. Returns STATUS_DRIVER_TOO_OLD for
+ * an old driver; the error names both versions, or the missing symbol. `*out` is zeroed on
+ * failure. */
 enum status cuda_api_open(const char *name, struct cuda_api *out, struct err *err);
 /* Closes the library. All contexts must have been destroyed. Zeroes `*api`. */
 void cuda_api_close(struct cuda_api *api);
 
-/* Returns STATUS_OK if `r` is success. Otherwise the error is "call: NAME (number): text", with the
- * status for that number: out of memory, busy, lost (sticky) or fault. */
+/* Returns STATUS_OK if `r` is success. Otherwise the error is "call: NAME (number): text". Its
+ * status depends on the number: out of memory, busy, lost (for all later calls) or fault. */
 enum status cuda_api_check(const struct cuda_api *api, cu_result r, const char *call,
                            struct err *err);
 

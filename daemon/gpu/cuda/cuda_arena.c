@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 
-/* The memory behind random reads: several times the L2 of today's chips, so that the data does not
- * stay in it. */
+/* The length of the memory behind random reads: several times the L2 of today's chips, so that the
+ * data does not stay in the L2. */
 #define BULK_BYTES     (1024 * MIB)
 #define BULK_MIN_BYTES (CUDA_ARENA_LEAST_BYTES / 2)
 
-/* The length of the longest run, as a part of the bulk handle. */
+/* The length of the bulk handle divided by the length of the longest run. */
 enum { RUNS_PART = 16 };
 
 /* Probes of more pages than this use the bulk range, which needs no mapping. */
@@ -97,7 +97,7 @@ void cuda_alias_close(const struct cuda_api *api, struct cuda_alias *a)
     *a = (struct cuda_alias){.mapped = NULL};
 }
 
-/* The bulk handle, with the longest run beside it (probe_longest_run). */
+/* Returns the memory of the bulk handle and of the longest run beside it (probe_longest_run). */
 static uint64_t with_run(uint64_t bulk_bytes)
 {
     return bulk_bytes + bulk_bytes / RUNS_PART;
@@ -112,7 +112,8 @@ static uint64_t bulk_size(uint64_t limit_bytes, uint64_t free_bytes, uint64_t gr
     return bytes;
 }
 
-/* Half of the free memory stays free, so twice the least must be free. */
+/* Sets the error for too little memory. Half of the free memory stays free, so twice the least
+ * length of the bulk handle must be free. */
 static enum status too_little(uint64_t limit_bytes, uint64_t free_bytes, struct err *err)
 {
     if (limit_bytes < with_run(BULK_MIN_BYTES))
@@ -157,7 +158,7 @@ static enum status open_alias(struct cuda_arena *arena, uint64_t limit_bytes, ui
     return s;
 }
 
-/* One allocation, as large as allowed. The range is then no longer than the memory. */
+/* Makes one allocation, as large as allowed. The range is as long as the memory. */
 static enum status open_plain(struct cuda_arena *arena, uint64_t limit_bytes, uint64_t free_bytes,
                               struct err *err)
 {
@@ -204,8 +205,8 @@ out:
     return s;
 }
 
-/* Maps bulk slots over [runs_end, end). Only whole slots are mapped, so they may end behind
- * `end`. */
+/* Maps bulk slots over [runs_end, end). Only whole slots are mapped, so the last slot may end
+ * behind `end`. */
 static enum status map_rest(struct cuda_arena *arena, uint64_t end, struct err *err)
 {
     const struct cuda_api *api = arena->api;

@@ -1,12 +1,12 @@
 /* cuda_arena.h: the memory that probes touch.
  *
- * Alias arena. The virtual memory API maps one small physical handle again and again, side by side,
- * over a large reserved range. TLBs hold virtual pages, so hundreds of GiB of reach are probed with
- * a few hundred MiB of device memory. The data of latency probes stays in L2.
+ * In an alias arena, the virtual memory API maps one small physical handle again and again, side by
+ * side, over a large reserved range. TLBs hold virtual pages, so hundreds of GiB of reach are
+ * probed with a few hundred MiB of device memory. The data of latency probes stays in L2.
  *
  * Latency probes need more: every page must be backed by the *same physical line*. Otherwise the
- * distance to its slice of L2 adds some ten cycles of scatter. So there are two ranges over two
- * handles:
+ * distances to the lines' slices of L2 add some ten cycles of scatter. So there are two ranges over
+ * two handles:
  *   bulk   a large handle (1 GiB, or the free memory). Random reads must miss in L2, so they
  *          go through it in an order with that result (random_share in cuda_read.c)
  *   line   a handle of one granule (2 MiB), mapped only at pages that a probe touches. Page i at
@@ -17,9 +17,10 @@
  *   runs   first a handle as long as a run, mapped side by side, so that no run continues the one
  *          before; then the bulk handle again and again
  *
- * Plain arena. If the virtual memory API is missing, both are one plain allocation.
+ * In a plain arena, which is made if the virtual memory API is missing, both ranges are one plain
+ * allocation.
  *
- * All memory is zero. One thread.
+ * All memory is zero. One thread uses an arena.
  */
 #ifndef REACH_GPU_CUDA_CUDA_ARENA_H
 #define REACH_GPU_CUDA_CUDA_ARENA_H
@@ -28,24 +29,24 @@
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/probe.h"
 
-/* The least free device memory for an arena. An arena takes half of it. */
+/* The least free device memory for an arena. An arena takes at most half of the free memory. */
 enum { CUDA_ARENA_LEAST_BYTES = 128 << 20 };
 
 /* Reserves a range that starts at a multiple of a power of two near its length, if the driver has
  * one. TLBs that hash the page number fill their sets evenly from there, so a level's capacity is
- * measured exactly. Otherwise it reserves a range that starts anywhere. The caller frees it with
+ * measured exactly. Otherwise the range starts anywhere. The caller frees it with
  * cuMemAddressFree. */
 enum status cuda_arena_reserve(const struct cuda_api *api, uint64_t bytes, cu_deviceptr *out,
                                struct err *err);
 
 /* One handle, and the range over which it is mapped slot by slot (a slot is as long as the handle).
- * handle_bytes is 0 if there is no handle, reserved_bytes is 0 if there is no range. */
+ * handle_bytes is 0 if there is no handle, and reserved_bytes is 0 if there is no range. */
 struct cuda_alias {
     cu_mem_handle handle;
     uint64_t handle_bytes;
     cu_deviceptr base;
     uint64_t reserved_bytes;
-    unsigned char *mapped; /* [slots]: 1 if this slot is mapped; owned */
+    unsigned char *mapped; /* [slots]: 1 for a mapped slot; owned */
     uint64_t mapped_count;
 };
 
@@ -58,8 +59,8 @@ enum status cuda_alias_open(const struct cuda_api *api, const struct cu_mem_allo
  * them. */
 enum status cuda_alias_map(const struct cuda_api *api, int device, struct cuda_alias *a,
                            uint64_t first, uint64_t count, struct err *err);
-/* Unmaps the slots, run by run, and releases the handle and the range. It also works after a
- * failure half-way. */
+/* Unmaps the slots, run by run, and releases the handle and the range. The alias may be incomplete
+ * after a failure. */
 void cuda_alias_close(const struct cuda_api *api, struct cuda_alias *a);
 
 struct cuda_arena {
@@ -75,29 +76,30 @@ struct cuda_arena {
     uint64_t runs_end;      /* end of the mapped bulk slots behind the runs */
     uint64_t line_offset;   /* offset in the line handle of the line that the pages share
                                (cuda_probe_choose_line) */
-    bool line_known;        /* line_offset was chosen, for the SM `line_sm` */
+    bool line_known;        /* true if line_offset was chosen, for the SM `line_sm` */
     uint16_t line_sm;
     nsec_t spent_ns;    /* time spent on mapping and unmapping since the arena was opened */
-    cu_deviceptr plain; /* ARENA_PLAIN: the allocation; bulk and line describe it */
+    cu_deviceptr plain; /* ARENA_PLAIN: the allocation, which is also bulk.base */
 };
 
-/* Takes at most `limit_bytes` of device memory and not more than half of the free memory. Maps
- * `range_bytes` of virtual range: bulk at once, line when it is needed. Returns
- * STATUS_GPU_NO_MEMORY if less than 64 MiB are available. */
+/* Takes at most `limit_bytes` of device memory and not more than half of the free memory. Reserves
+ * virtual ranges of `range_bytes`. The bulk range is mapped at once, and the line range page by
+ * page when a probe needs it. Returns STATUS_GPU_NO_MEMORY if less than 64 MiB are available. */
 enum status cuda_arena_open(const struct cuda_api *api, int device, uint64_t limit_bytes,
                             uint64_t range_bytes, bool plain, struct cuda_arena *out,
                             struct err *err);
 void cuda_arena_close(struct cuda_arena *arena);
 
 /* Returns the address of page 0 of a latency probe, for `pages` pages at this stride from
- * `first_byte` on. It is in the line range if that pays, otherwise in the bulk range. */
+ * `first_byte` on. The address is in the line range if all pages can share one line there,
+ * otherwise in the bulk range. */
 enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byte,
                                     uint64_t stride_bytes, uint64_t pages, cu_deviceptr *out,
                                     struct err *err);
 
-/* Lays out the region of a READ with run_bytes, which has passed probe_check. A map takes some 25
- * microseconds, an unmap 15. The region begins at runs.base. It stays until the next region or the
- * end of the arena, because unmapping it at once would keep the next probe waiting. */
+/* Lays out the region of a READ with run_bytes, which has passed probe_check. To map a run takes
+ * some 25 microseconds, to unmap it 15. The region begins at runs.base. It stays mapped until the
+ * next region or the end of the arena, because unmapping would delay the next probe. */
 enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_spec *spec,
                                  struct err *err);
 

@@ -15,8 +15,7 @@ _Static_assert((int)REACH_PATH_L1 == (int)PATH_L1 &&
                    (int)REACH_CONSTANT_BYTES == (int)PROBE_CONSTANT_BYTES,
                "paths");
 
-/* The part of a CACHE block's shared memory that the driver takes, and the kernel's own
- * variables. */
+/* The shared memory of a CACHE block that the driver and the kernel's own variables take. */
 enum { CACHE_TAKEN_BYTES = 1024 + 256 };
 
 unsigned cuda_cache_most_shared(const struct cuda_probe *p)
@@ -24,10 +23,10 @@ unsigned cuda_cache_most_shared(const struct cuda_probe *p)
     return p->shared_block_bytes - CACHE_TAKEN_BYTES;
 }
 
-/* Returns the dynamic shared memory of a block of a CACHE: the size of its cycles, or the shared
- * memory set aside by its SM. The part that the driver and the kernel take is subtracted. A block
- * that requested little and only preferred a division got a larger one on H200s: 64 KiB instead of
- * 32. */
+/* Returns the dynamic shared memory of a CACHE block. It has room for the cycles, and for the
+ * shared memory that the spec requests, minus the part that the driver and the kernel take. On
+ * H200s a preferred division is not enough: a block that requested little memory got 64 KiB instead
+ * of 32. */
 static unsigned cache_shared(const struct cuda_probe *p, const struct probe_spec *spec)
 {
     const uint64_t cycles = spec->samples * sizeof(uint16_t);
@@ -40,8 +39,9 @@ static unsigned cache_shared(const struct cuda_probe *p, const struct probe_spec
 }
 
 /* Divides the array of an SM so that shared memory has `bytes`. The driver takes a percentage of
- * the maximum and chooses the smallest division with at least that much. A percentage that is
- * rounded up selects the next division. A launch that needs more than the hint gets it. */
+ * the maximum and chooses the smallest division with at least that percentage. A percentage that is
+ * rounded up selects the next division. The percentage is a hint: a launch gets the memory that it
+ * needs. */
 static enum status set_carveout(const struct cuda_probe *p, uint64_t bytes, struct err *err)
 {
     const uint64_t percent = bytes * 100 / p->sm_shared_bytes;
@@ -51,7 +51,8 @@ static enum status set_carveout(const struct cuda_probe *p, uint64_t bytes, stru
                      percent < 100 ? (int)percent : 100);
 }
 
-/* Two blocks may share one SM here, so another SM may have no block. */
+/* Checks that each SM of the spec had a block. Two blocks may share one SM here, so another SM may
+ * have no block. */
 static enum status check_claims(const struct cuda_probe *p, const struct probe_spec *spec,
                                 struct err *err)
 {

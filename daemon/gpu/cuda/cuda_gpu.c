@@ -1,4 +1,4 @@
-/* cuda_gpu.c: the cuda source: a real device through libcuda.so.1. Opens the device's primary
+/* cuda_gpu.c: the cuda source: a real device through libcuda.so.1. It opens the device's primary
  * context in this (worker) process, allocates the arena, runs probes and releases everything. It
  * never resets a device and never changes clocks or modes.
  *
@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Twice the memory. A group's reach can be as long as the memory, and a sharing round thrashes with
- * more pages than it primes. */
+/* The virtual range is twice as long as the memory. A group's reach can be as long as the memory,
+ * and a sharing round thrashes with more pages than it primes. */
 enum { RANGE_FACTOR = 2, DEFAULT_DEADLINE_MS = 30000 };
 #define DEFAULT_MEMORY_LIMIT_BYTES (1126 * MIB)
 /* The memory of a context before any probe: about 500 MiB on today's chips. */
@@ -39,7 +39,7 @@ struct cuda_gpu {
     struct gpu_identity identity;
     struct maybe_u32 other_processes; /* when the GPU was opened */
     struct maybe_u32 concurrent_processes;
-    struct maybe_u32 busy_percent_before; /* before our first kernel */
+    struct maybe_u32 busy_percent_before; /* read before the first kernel of this process */
     uint64_t free_bytes;
 };
 
@@ -63,7 +63,8 @@ static enum status find_device(struct cuda_gpu *g, const char *uuid, struct err 
     return s != STATUS_OK ? s : err_set(err, STATUS_NOT_FOUND, "the driver shows no GPU %s", uuid);
 }
 
-/* If the memory is too small even for a context, the driver may report "unknown error". */
+/* Explains why a context cannot be created. If the memory is too small for a context, the driver
+ * may report "unknown error". */
 static enum status explain_no_context(const struct cuda_gpu *g, enum status failure,
                                       struct err *err)
 {
@@ -113,7 +114,8 @@ static void cuda_close(struct gpu *take)
     free(g);
 }
 
-/* The memory that probes of other memory may take, and the other devices. */
+/* Sets the limits of the memory that probes of other kinds of memory may take, and lists the other
+ * devices. */
 static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *options,
                                   uint64_t limit_bytes, struct err *err)
 {
@@ -139,8 +141,9 @@ static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *
     return s;
 }
 
-/* The number of other processes whose kernels may run at the same time as ours. There are some only
- * under MPS. Drivers before CUDA 12.4 do not report whether this process is a client. */
+/* Returns the number of other processes whose kernels may run at the same time as kernels of this
+ * process. There are such processes only under MPS. Drivers before CUDA 12.4 do not report whether
+ * this process is a client. */
 static struct maybe_u32 count_concurrent(const struct cuda_gpu *g)
 {
     int is_client = 0;
@@ -229,7 +232,7 @@ static void cuda_describe(const struct gpu *gpu, struct gpu_identity *identity,
         };
 }
 
-/* The GPU that owns the memory, and its size. */
+/* Records the GPU that owns the memory of a probe, and the size of that GPU's memory. */
 static enum status note_peer(struct cuda_gpu *g, cu_device device, struct probe_conditions *out,
                              struct err *err)
 {
@@ -244,8 +247,8 @@ static enum status note_peer(struct cuda_gpu *g, cu_device device, struct probe_
     return s;
 }
 
-/* Makes the range of a probe of other memory, and records the range or the reason of its
- * absence. */
+/* Makes the range of a probe of other memory. Records the range, or the reason if there is no
+ * range. */
 static enum status use_memory(struct cuda_gpu *g, const struct probe_spec *spec,
                               struct probe_result *out, struct err *err)
 {

@@ -45,8 +45,8 @@ struct reach_grid cuda_launch_grid(const struct cuda_probe *p)
     };
 }
 
-/* Polls the stream, because a blocking call could block indefinitely. Probes take milliseconds. It
- * polls without a pause for the first two milliseconds and then sleeps between polls. */
+/* Polls the stream, because a blocking call could block indefinitely. Probes take milliseconds.
+ * Polls without a pause for the first two milliseconds and then sleeps between polls. */
 static enum status wait_stream(const struct cuda_probe *p, const char *name, struct err *err)
 {
     const nsec_t start = clock_monotonic();

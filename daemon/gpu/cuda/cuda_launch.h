@@ -1,5 +1,5 @@
-/* cuda_launch.h: one launch of a kernel on the device: the data that host and device exchange, the
- * shape of the launch, the wait for its end. Internal to the cuda source; one thread for each GPU.
+/* cuda_launch.h: launches a kernel on the device and waits for its end. It is internal to the cuda
+ * source. One thread uses it for each GPU.
  *
  * One scratch allocation holds all data that host and device exchange:
  *
@@ -55,7 +55,7 @@ enum cuda_kernel {
     CUDA_KERNELS
 };
 
-/* The name of the kernel in the device code. */
+/* Returns the name of the kernel in the device code. */
 const char *cuda_launch_name(enum cuda_kernel kernel);
 
 /* Device code and the data that all launches share. */
@@ -65,26 +65,26 @@ struct cuda_probe {
     cu_function kernels[CUDA_KERNELS];
     cu_stream stream;
     cu_deviceptr scratch;        /* CUDA_SCRATCH_BYTES: control words, tables, values */
-    unsigned shared_bytes;       /* dynamic, per block: more than half of an SM's shared memory */
+    unsigned shared_bytes;       /* dynamic shared memory of a block: more than half of an SM's */
     unsigned sm_shared_bytes;    /* the largest shared memory of an SM */
     unsigned shared_block_bytes; /* the largest shared memory of one block */
-    unsigned cluster_sms;        /* the largest cluster, in blocks; 0 if there are none */
+    unsigned cluster_sms;        /* blocks of the largest cluster; 0 if the GPU has no clusters */
     nsec_t deadline_ns;
     uint32_t sm_count;
     uint16_t sm_ids[REACH_MAX_SMS];
 };
 
-/* The data that all launches share, in the form for the device code. */
+/* Returns the data that all launches share, in the form for the device code. */
 struct reach_grid cuda_launch_grid(const struct cuda_probe *p);
 
-/* The first copies to CUDA_AT_TABLE, the second copies `bytes` from offset `at` of the scratch
- * memory. */
+/* The first function copies `table` to CUDA_AT_TABLE. The second copies `bytes` from offset `at` of
+ * the scratch memory. */
 enum status cuda_launch_put(const struct cuda_probe *p, const void *table, size_t bytes,
                             struct err *err);
 enum status cuda_launch_read(const struct cuda_probe *p, uint32_t at, void *out, size_t bytes,
                              struct err *err);
 
-/* One block per SM, or `blocks` of them in clusters of `cluster_sms` if that is not 0. */
+/* The shape of a launch: `blocks` blocks, in clusters of `cluster_sms` blocks if that is not 0. */
 struct cuda_shape {
     unsigned threads;
     unsigned blocks;
@@ -96,12 +96,12 @@ struct cuda_shape {
  * the device gave up. */
 enum status cuda_launch_shape(const struct cuda_probe *p, enum cuda_kernel kernel,
                               struct cuda_shape shape, void *args, struct err *err);
-/* The same with one block per SM. */
+/* Launches like cuda_launch_shape, with one block per SM. */
 enum status cuda_launch(const struct cuda_probe *p, enum cuda_kernel kernel, unsigned threads,
                         void *args, struct err *err);
 
 /* Returns the number of clusters of this size that the GPU runs at a time. Returns 0, without an
- * error, if it does not run that size. */
+ * error, if the GPU does not run clusters of that size. */
 unsigned cuda_launch_clusters(const struct cuda_probe *p, unsigned cluster_sms);
 
 #endif

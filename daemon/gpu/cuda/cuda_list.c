@@ -1,13 +1,13 @@
-/* cuda_list.c: the list of GPUs of the node.
+/* cuda_list.c: lists the GPUs of the node.
  *
  * Each GPU and each MIG instance is identified in a separate process, to which the driver shows no
- * other (CUDA_VISIBLE_DEVICES). So a GPU that is slow, hangs or fails does not disturb the others,
- * and the order in which CUDA numbers devices does not matter. A process sees at most one MIG
- * instance anyway. All processes run at once, up to a deadline. They are started before this
+ * other GPU (CUDA_VISIBLE_DEVICES). So a GPU that is slow, hangs or fails does not disturb the
+ * others, and the order in which CUDA numbers devices does not matter. A process sees at most one
+ * MIG instance anyway. All processes run at once, up to a deadline. They are started before this
  * process calls the driver.
  *
- * The names come from CUDA_VISIBLE_DEVICES if it is set, else from NVML. Without NVML they are the
- * numbers of the devices, which one more process counts.
+ * The names come from CUDA_VISIBLE_DEVICES if it is set, else from NVML. Without NVML the names are
+ * the numbers of the devices. One more process counts the devices.
  */
 #include "gpu/cuda/cuda_list.h"
 
@@ -29,7 +29,7 @@
 #define VISIBLE_DEVICES "CUDA_VISIBLE_DEVICES"
 
 /* The calls for one GPU take microseconds. The start of a driver that no process has open takes
- * seconds. On some nodes it takes seconds for each GPU in turn. */
+ * seconds. On some nodes the start takes seconds for each GPU in turn. */
 enum { IDENTIFY_MS = 20000 };
 enum { FIRST_FD = 3, UUID_CHARS = 40 };
 
@@ -37,7 +37,7 @@ enum { FIRST_FD = 3, UUID_CHARS = 40 };
 struct candidate {
     /* Entry of CUDA_VISIBLE_DEVICES: a UUID, the beginning of a UUID, or a number. */
     char name[sizeof(((struct gpu_identity *)NULL)->uuid)];
-    struct gpu_listed gpu; /* first the report of NVML, then the answer */
+    struct gpu_listed gpu; /* at first the report of NVML, later the answer of the process */
     bool divided;          /* divided into MIG instances, so CUDA cannot identify it */
     pid_t pid;
     int fd; /* pipe of the answer; -1 if the process has ended */
@@ -48,7 +48,7 @@ struct candidates {
     struct candidate items[REACH_MAX_GPUS];
 };
 
-/* The answer of such a process. */
+/* Writes the answer of a process that identifies a device. It runs in that process. */
 typedef enum status ask_fn(const struct gpu_options *options, const char *name,
                            struct gpu_listed *out, struct err *err);
 
@@ -146,8 +146,8 @@ static bool is_named(const struct gpu_identity *id, const char *name)
            strncasecmp(id->uuid + 4, name + 4, strlen(name) - 4) == 0;
 }
 
-/* Returns the number of the device called `name`. It is the only one that the driver shows, unless
- * the driver was called before. */
+/* Reports the device called `name`. The driver shows no other device, unless the driver was called
+ * before. */
 static enum status find_named(const struct cuda_api *api, const char *name, cu_device *out,
                               struct err *err)
 {
@@ -192,7 +192,7 @@ static enum status ask_identity(const struct gpu_options *options, const char *n
     return s;
 }
 
-/* Reports the number of devices in the field for the number of SMs. */
+/* Reports the number of devices in `sm_count`, which has no other use here. */
 static enum status ask_count(const struct gpu_options *options, const char *name,
                              struct gpu_listed *out, struct err *err)
 {
@@ -211,7 +211,7 @@ static enum status ask_count(const struct gpu_options *options, const char *name
     return s;
 }
 
-/* Writes the answer and ends. The process also ends with the worker. */
+/* Writes the answer and ends the process. The process also ends if the worker ends. */
 static _Noreturn void answer_and_exit(const struct gpu_options *options, ask_fn *ask,
                                       struct candidate *c, int fd)
 {
@@ -230,7 +230,7 @@ static _Noreturn void answer_and_exit(const struct gpu_options *options, ask_fn 
     _exit(write(fd, &c->gpu, sizeof c->gpu) == (ssize_t)sizeof c->gpu ? 0 : 1);
 }
 
-/* ---- their parent ---- */
+/* ---- the parent of the processes ---- */
 
 static bool start(const struct gpu_options *options, ask_fn *ask, struct candidate *c)
 {
@@ -251,7 +251,7 @@ static bool start(const struct gpu_options *options, ask_fn *ask, struct candida
     return false;
 }
 
-/* Ends the process of a candidate, and waits for it if it has answered. */
+/* Ends the process of a candidate. Waits for its end if it has answered. */
 static void finish(struct candidate *c, bool answered)
 {
     close(c->fd);
@@ -325,7 +325,7 @@ static void ask_all(const struct gpu_options *options, ask_fn *ask, struct candi
 
 /* ---- names ---- */
 
-/* The entries of CUDA_VISIBLE_DEVICES. */
+/* Makes a candidate of each entry of CUDA_VISIBLE_DEVICES. */
 static enum status names_of_variable(const char *list, struct candidates *out, struct err *err)
 {
     out->count = 0;
@@ -361,7 +361,7 @@ static void names_of_nvml(struct candidates *out)
     }
 }
 
-/* The numbers of the devices that the driver shows. */
+/* Makes a candidate of each device that the driver shows; its name is its number. */
 static enum status names_by_number(const struct gpu_options *options, struct candidates *out,
                                    struct err *err)
 {
@@ -412,8 +412,8 @@ static bool all_without_driver(const struct candidates *all)
     return any;
 }
 
-/* Reports the GPUs that are divided, and those that the driver did not identify. A name of the
- * variable that names no GPU is skipped. */
+/* Reports the GPUs that are divided, and those that the driver did not identify. An entry of
+ * CUDA_VISIBLE_DEVICES that names no GPU is skipped. */
 static void report_others(struct candidates *all, bool by_variable, const struct listing *l)
 {
     for (uint32_t i = 0; i < all->count; i++) {

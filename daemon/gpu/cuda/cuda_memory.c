@@ -8,7 +8,7 @@
 #define ALIAS_HOST_BYTES  (128 * MIB)
 #define ALIAS_PEER_BYTES  (256 * MIB)
 #define ALIAS_LEAST_BYTES (32 * MIB)
-#define MOST_LEFT_BYTES   (4096 * MIB) /* ranges that are not in use, plus the range that is */
+#define MOST_LEFT_BYTES   (4096 * MIB) /* limit of all ranges together, in use or not */
 
 enum { HOST_SHARE = 4 /* the available memory is divided by this */ };
 
@@ -31,7 +31,7 @@ static bool has(const struct cuda_memory *m, int attribute)
     return m->api->cuDeviceGetAttribute(&value, attribute, m->device) == CU_SUCCESS && value > 0;
 }
 
-/* ---- how each kind is made; cuda_memory_close releases it, also half-way ---- */
+/* ---- the making of each kind; cuda_memory_close also releases an incomplete range ---- */
 
 static enum status zero(struct cuda_memory *m, uint64_t bytes, struct err *err)
 {
@@ -69,7 +69,8 @@ static enum status make_registered(struct cuda_memory *m, struct err *err)
                                 &m->range.registered_bytes, err);
 }
 
-/* Host pages are made present by the processor, so that nothing migrates afterwards. */
+/* Makes managed memory. The processor touches host pages first, so that no page migrates
+ * afterwards. */
 static enum status make_managed(struct cuda_memory *m, struct err *err)
 {
     const struct cuda_api *api = m->api;
@@ -229,7 +230,7 @@ static bool may_be_left(const struct cuda_memory *m, const struct cuda_range *wa
     return bytes <= MOST_LEFT_BYTES && bytes <= cuda_memory_host_bytes(m);
 }
 
-/* Marks the range as not in use. */
+/* Keeps the range for later if the limits allow it, otherwise releases it. */
 static void leave(struct cuda_memory *m, const struct cuda_range *wanted)
 {
     if (may_be_left(m, wanted))
@@ -246,8 +247,8 @@ static enum reason reason_of(enum status s, enum memory_kind kind)
     return s == STATUS_NOT_PERMITTED ? REASON_NOT_PERMITTED : REASON_NOT_SUPPORTED;
 }
 
-/* Makes the range of this kind and length. If memory is short, it releases the unused ranges and
- * tries again. */
+/* Makes the range of this kind and length. If memory is short, releases the unused ranges and tries
+ * again. */
 static enum status make_range(struct cuda_memory *m, const struct cuda_range *wanted,
                               struct err *err)
 {

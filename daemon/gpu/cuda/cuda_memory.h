@@ -1,12 +1,13 @@
-/* cuda_memory.h: ranges of other kinds of memory than the device's own, for probes that name one
- * (types/memory_kind.h). One range at a time is in use. It is made when a probe needs it, and again
- * when a probe needs more. It is released when a probe touches other memory. Host memory is kept
- * until the end, within its limit, because the GPU waits while it is released.
+/* cuda_memory.h: ranges of kinds of memory other than the device's own, for probes that name such a
+ * kind (types/memory_kind.h). One range at a time is in use. It is made when a probe needs it, and
+ * made again when a probe needs a longer one. It is released when a probe touches other memory.
+ * Host memory is kept until the end, within its limit, because the GPU waits while host memory is
+ * released.
  *
  * A range of a peer's memory is one small handle mapped again and again, like in cuda_arena.h. So
- * the reach is probed far beyond the memory that it takes. A range of host memory by the virtual
- * memory API is made the same way if it is longer than the limit of host memory. All other memory
- * is as large as the range. All memory is zero. One thread.
+ * the range can be far longer than the memory behind it. A range of host memory by the virtual
+ * memory API is made in the same way if it is longer than the limit of host memory. All other
+ * memory is as large as the range. All memory is zero. One thread uses it.
  */
 #ifndef REACH_GPU_CUDA_CUDA_MEMORY_H
 #define REACH_GPU_CUDA_CUDA_MEMORY_H
@@ -22,9 +23,9 @@ struct cuda_range {
     uint64_t bytes;
     uint64_t period_bytes;       /* period of the memory behind it; 0 if it does not repeat */
     void *host;                  /* address in the process, if the memory was allocated there */
-    uint64_t registered_bytes;   /* from `host` */
-    struct cuda_alias alias;     /* if period_bytes is not 0 */
-    struct host_handles handles; /* for MEMORY_HOST_VIRTUAL if period_bytes is 0 */
+    uint64_t registered_bytes;   /* length of the registered memory from `host` on */
+    struct cuda_alias alias;     /* mapped handle, if period_bytes is not 0 */
+    struct host_handles handles; /* handles of MEMORY_HOST_VIRTUAL, if period_bytes is 0 */
 };
 
 struct cuda_memory {
@@ -44,11 +45,11 @@ struct cuda_memory {
  * memory. */
 uint64_t cuda_memory_host_bytes(const struct cuda_memory *m);
 
-/* Makes the range for a checked spec, unless it exists. Reports the reason if that kind is not
- * available, at this length or at all; then there is no range. Fails only if the device is lost. */
+/* Makes the range for a checked spec, unless it exists. If that kind is not available, at this
+ * length or at all, reports the reason and makes no range. Fails only if the device is lost. */
 enum status cuda_memory_use(struct cuda_memory *m, const struct probe_spec *spec,
                             enum reason *out_reason, struct err *err);
-/* Releases all ranges; there may be none. */
+/* Releases all ranges. There may be no range. */
 void cuda_memory_close(struct cuda_memory *m);
 
 #endif

@@ -34,7 +34,7 @@ enum status cuda_onchip_shared(const struct cuda_probe *p, const struct probe_sp
                           : s;
 }
 
-/* One launch of all clusters that fit. */
+/* Launches all clusters that fit, once. */
 static enum status run_clusters(const struct cuda_probe *p, const struct probe_spec *spec,
                                 uint32_t clusters, uint32_t *rows, struct err *err)
 {

@@ -1,5 +1,5 @@
-/* cuda_open.c: the device code, its scratch memory, and the properties that are read once
- * (cuda_probe.h). */
+/* cuda_open.c: loads the device code, allocates its scratch memory, and reads the properties of the
+ * device (cuda_probe.h). */
 #include "gpu/cuda/cuda_cache.h"
 #include "gpu/cuda/cuda_probe.h"
 
@@ -39,7 +39,7 @@ static enum status run_census(struct cuda_probe *p, struct err *err)
                      sizeof positions);
 }
 
-/* One block takes more than half of an SM's shared memory, so that no second one fits. */
+/* Chooses the shared memory of a block: more than half of an SM's, so that no second block fits. */
 static enum status choose_shared(const struct cuda_api *api, cu_device device,
                                  struct cuda_probe *out, struct err *err)
 {
@@ -90,8 +90,8 @@ static enum status load_kernels(struct cuda_probe *p, struct err *err)
     return s;
 }
 
-/* Returns the largest cluster. Returns 0 if the driver, the chip or the device code has no
- * clusters. */
+/* Returns the number of SMs of the largest cluster. Returns 0 if the driver, the chip or the device
+ * code has no clusters. */
 static unsigned largest_cluster(const struct cuda_probe *p, cu_device device)
 {
     const struct cuda_api *api = p->api;
@@ -107,7 +107,8 @@ static unsigned largest_cluster(const struct cuda_probe *p, cu_device device)
         api->cuFuncGetAttribute(&code, CU_FUNC_ATTRIBUTE_PTX_VERSION, f) != CU_SUCCESS ||
         code < CLUSTER_CODE)
         return 0;
-    /* More than eight blocks must be requested; if the driver refuses, eight is the maximum. */
+    /* Clusters of more than eight blocks must be requested; if the driver refuses, eight is the
+     * maximum. */
     (void)api->cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
     while (sms > 1 && cuda_launch_clusters(p, sms) == 0)
         sms--;

@@ -111,7 +111,8 @@ static uint64_t pages_of(const struct probe_spec *spec, uint32_t sm_count)
     return (bytes + spec->stride_bytes - 1) / spec->stride_bytes;
 }
 
-/* Copies the values of a latency probe, and the number of its interrupted stretches. */
+/* Runs a latency probe or a CACHE. Copies its values, and the number of its interrupted
+ * stretches. */
 static enum status run_latency(struct cuda_probe *p, struct cuda_arena *arena,
                                const struct cuda_memory *memory, const struct probe_spec *spec,
                                uint32_t *values, size_t count, uint32_t *out_interruptions,
@@ -150,7 +151,7 @@ enum status cuda_probe_values(const struct cuda_probe *probe, const struct probe
 {
     const size_t count = probe_value_count(spec, probe->sm_count);
 
-    /* Without this SM, no kernel would write its values. */
+    /* If the GPU lacks an SM of the spec, no kernel writes the values of that SM. */
     for (uint32_t k = 0; spec->kind != PROBE_READ && k < spec->sm_count; k++)
         if (probe_sm_position(probe->sm_ids, probe->sm_count, spec->sms[k]) == probe->sm_count)
             return err_set(err, STATUS_INVALID_ARGUMENT, "this GPU has no SM with id %u",

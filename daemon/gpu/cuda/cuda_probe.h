@@ -1,5 +1,5 @@
-/* cuda_probe.h: runs a probe_spec on the device: tables and arguments, launch, copy back. Internal
- * to the cuda source. */
+/* cuda_probe.h: runs a probe_spec on the device: makes tables and arguments, launches, and copies
+ * the values back. It is internal to the cuda source. */
 #ifndef REACH_GPU_CUDA_CUDA_PROBE_H
 #define REACH_GPU_CUDA_CUDA_PROBE_H
 
@@ -22,8 +22,9 @@ void cuda_probe_close(struct cuda_probe *probe);
 
 /* Chooses the line that all pages of a latency probe share. Lines differ by their distance to an
  * SM. Lines in the farther half of the L2 are slower and also jitter by ten cycles, the cost of a
- * miss of a small level. `cycles`: [CUDA_LINE_LAPS][CUDA_LINES], in the order of the loads. Returns
- * the line whose 90th percentile is lowest; the first line wins ties. The function is pure. */
+ * miss of a small level. `cycles` is [CUDA_LINE_LAPS][CUDA_LINES], in the order of the loads.
+ * Returns the line whose 90th percentile is lowest; the first line wins ties. The function is
+ * pure. */
 uint32_t cuda_probe_choose_line(const uint32_t *cycles);
 
 /* Runs a checked spec over the arena, or over `memory`, which has the range that the spec needs.
@@ -33,17 +34,17 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
                            struct probe_result *out, struct err *err);
 
 /* Allocates the answer, zeroed; the caller frees it. Returns STATUS_INVALID_ARGUMENT if no launch
- * could fill it. */
+ * could fill the answer. */
 enum status cuda_probe_values(const struct cuda_probe *probe, const struct probe_spec *spec,
                               uint32_t **out, struct err *err);
 
-/* cuda_working_set_read.c: like cuda_probe_run, for a WORKING_SET_READ over the start of the
+/* Runs a WORKING_SET_READ, like cuda_probe_run (cuda_working_set_read.c). It reads the start of the
  * arena's memory, which has no copies there. */
 enum status cuda_working_set_read(const struct cuda_probe *probe, const struct cuda_arena *arena,
                                   const struct probe_spec *spec, struct probe_result *out,
                                   struct err *err);
 
-/* The SMs of a result. */
+/* Writes the SM ids of a result. */
 void cuda_probe_name_sms(const struct cuda_probe *probe, struct probe_result *out);
 
 #endif

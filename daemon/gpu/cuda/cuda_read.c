@@ -7,7 +7,8 @@
 #include <string.h>
 
 enum {
-    /* Reads before the count starts: enough to fill every TLB and to start all SMs. */
+    /* The reads before the count take the duration of the run divided by this number. They fill
+     * every TLB and start all SMs. */
     READ_WARM_DIVISOR = 2,
     LATE_DIVISOR = 4
 };
@@ -15,12 +16,12 @@ enum {
 _Static_assert(CUDA_AT_TABLE + REACH_MAX_SMS * sizeof(struct reach_window) <= CUDA_AT_LINES,
                "the table");
 
-/* Returns the share (of 2^32) of a warp's lines over aliases to draw at random. With this share,
- * the hit rate in L2 is equal to the hit rate of `region_bytes` of separate memory. Let h be the
- * hit rate of random lines of one period B: the size of L2 over B. Lines in order never hit each
- * other; random lines hit lines of both kinds. If the share p is random, the hit rate is about p *
- * h + (1 - p) * p * h. A region of R bytes would give h * B / R. Both are equal at p = 1 - sqrt(1 -
- * B / R). */
+/* Returns the share (of 2^32) of a warp's lines over aliases that are drawn at random. With this
+ * share, the hit rate in L2 is equal to the hit rate of `region_bytes` of separate memory. Let h be
+ * the hit rate of random lines of one period B: the size of L2 over B. Lines in order never hit
+ * each other; random lines hit lines of both kinds. If the share p is random, the hit rate is about
+ * p * h + (1 - p) * p * h. A region of R bytes would give h * B / R. Both hit rates are equal at p
+ * = 1 - sqrt(1 - B / R). */
 static uint32_t random_share(uint64_t region_bytes, uint64_t period_bytes)
 {
     const double rest = 1 - (double)period_bytes / (double)region_bytes;
@@ -50,7 +51,7 @@ static uint32_t fill_windows(const struct cuda_probe *p, const struct probe_spec
     return readers;
 }
 
-/* Each SM gets its own part of its window. */
+/* Divides each window among its SMs, so that each SM has its own part. */
 static void divide_windows(const struct cuda_probe *p, struct reach_window *windows)
 {
     for (uint32_t i = 0; i < p->sm_count; i++) {
@@ -71,7 +72,7 @@ static void divide_windows(const struct cuda_probe *p, struct reach_window *wind
     }
 }
 
-/* The kernel for the spec's kind of access; probe_check refuses all others. */
+/* Returns the kernel for the spec's kind of access; probe_check refuses all other kinds. */
 static enum cuda_kernel read_kernel(const struct probe_spec *spec)
 {
     if (spec->access == ACCESS_ATOMIC)
@@ -141,7 +142,7 @@ static enum status read_once(const struct cuda_probe *p, const struct cuda_read_
 enum status cuda_read_row(const struct cuda_probe *p, uint32_t *row, struct err *err)
 {
     uint64_t copy[(CUDA_AT_ENDED - CUDA_AT_LINES) / sizeof(uint64_t) +
-                  REACH_MAX_SMS]; /* counts of all SMs */
+                  REACH_MAX_SMS]; /* lines, starts and ends of all SMs */
     const uint64_t *const started = copy + (CUDA_AT_STARTED - CUDA_AT_LINES) / sizeof(uint64_t);
     const uint64_t *const ended = copy + (CUDA_AT_ENDED - CUDA_AT_LINES) / sizeof(uint64_t);
     uint64_t first = UINT64_MAX;

@@ -1,5 +1,5 @@
-/* cuda_read.h: READ and CONCURRENCY on the device: one launch for each region, or point, and
- * repeat. Internal to the cuda source. Each row of `values` has the elapsed nanoseconds, then the
+/* cuda_read.h: runs READ and CONCURRENCY on the device, with one launch for each point and repeat.
+ * It is internal to the cuda source. Each row of `values` has the elapsed nanoseconds, then the
  * lines (or accesses) of each SM. */
 #ifndef REACH_GPU_CUDA_CUDA_READ_H
 #define REACH_GPU_CUDA_CUDA_READ_H
@@ -15,7 +15,7 @@ struct cuda_read_range {
 
 enum status cuda_read_run(const struct cuda_probe *p, const struct cuda_read_range *range,
                           const struct probe_spec *spec, uint32_t *values, struct err *err);
-/* For a READ with run_bytes: the memory behind its range does not repeat. */
+/* Runs a READ with run_bytes. The memory behind its range does not repeat. */
 enum status cuda_read_scattered(const struct cuda_probe *p, struct cuda_arena *arena,
                                 const struct probe_spec *spec, uint32_t *values, struct err *err);
 

@@ -1,8 +1,8 @@
-/* cuda_working_set_read.c: WORKING_SET_READ on the device. If granules have sides, one launch first
- * finds the side of each granule. Then there is a launch for each set and repeat.
+/* cuda_working_set_read.c: runs WORKING_SET_READ on the device. If granules have sides, one launch
+ * first finds the side of each granule. Then there is a launch for each set and repeat.
  *
- * In the scratch memory the bits of the granules lie at CUDA_AT_VALUES, and behind them the cycles
- * that determined them. The counts of each read are at the same place as the counts of READ.
+ * In the scratch memory the bits of the granules lie at CUDA_AT_VALUES, followed by the cycles from
+ * which they were derived. The counts of each read are at the same place as the counts of READ.
  */
 #include "gpu/cuda/cuda_probe.h"
 #include "gpu/cuda/cuda_read.h"
@@ -13,7 +13,7 @@
 
 enum { NS_PER_US = 1000, WARM_DIVISOR = 2, WORD_BITS = 32, LEAST_WARM_NS = 150000 };
 
-/* The side of each SM. Without sides all SMs are on the first. */
+/* Writes the side of each SM to the table. Without sides, all SMs are on the first side. */
 static enum status put_sides(const struct cuda_probe *p, const struct probe_spec *spec,
                              struct err *err)
 {

@@ -16,7 +16,7 @@ enum { PAGE_BYTES = 4096, MAX_THREADS = 8 };
 /* The least share of pages that must be huge if huge pages were requested. */
 #define HUGE_SHARE 0.9
 
-/* ---- how much there is ---- */
+/* ---- the size of the memory ---- */
 
 /* Reads the number behind `key` in a file of "key: number unit" lines, or the first number of a
  * file if the key is "". Returns false if there is no such number. */
@@ -37,7 +37,7 @@ static bool read_number(const char *path, const char *key, uint64_t *out)
     return found;
 }
 
-/* Returns the memory that the limit of one cgroup leaves. */
+/* Returns the bytes of memory that the limit of one cgroup leaves. */
 static uint64_t cgroup_left(const char *folder)
 {
     char path[512];
@@ -50,7 +50,7 @@ static uint64_t cgroup_left(const char *folder)
     return read_number(path, "", &used) && used < most ? most - used : 0;
 }
 
-/* Returns the least memory that the process's cgroup or one of its ancestors leaves. */
+/* Returns the least memory, in bytes, that the process's cgroup or one of its ancestors leaves. */
 static uint64_t cgroups_left(void)
 {
     FILE *const f = fopen("/proc/self/cgroup", "re");

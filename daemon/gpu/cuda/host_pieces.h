@@ -2,15 +2,15 @@
  *
  * While the driver pins host memory, calls of all other processes on the node wait. One call of
  * cuMemCreate for 16 GiB makes nvidia-smi wait for 3 s, calls of 64 MiB for 0.1 s each
- * (docs/methods.md, "kinds of memory"). The pieces are adjacent, so a kernel sees one range. One
- * thread.
+ * (docs/methods.md, "kinds of memory"). The pieces are adjacent, so they are one range for a
+ * kernel. One thread uses a range.
  */
 #ifndef REACH_GPU_CUDA_HOST_PIECES_H
 #define REACH_GPU_CUDA_HOST_PIECES_H
 
 #include "gpu/cuda/cuda_api.h"
 
-/* The length of a piece; the last one of a range may be shorter. */
+/* The length of a piece; the last piece of a range may be shorter. */
 enum { HOST_PIECE_BYTES = 64 << 20 };
 
 /* Registers [host, host + bytes), which must be aligned to 2 MiB. `*registered_bytes` counts the
@@ -26,17 +26,17 @@ struct host_handles {
     cu_deviceptr base;
     uint64_t reserved_bytes;
     cu_mem_handle *handles; /* owned */
-    uint64_t created_count; /* of `handles` */
-    uint64_t mapped_bytes;  /* from `base` */
+    uint64_t created_count; /* number of handles that exist */
+    uint64_t mapped_bytes;  /* length of the mapped memory from `base` on */
 };
 
-/* Creates, maps and zeroes `bytes`, a multiple of the granule of `prop`, which describes host
- * memory; `device` may access it. After a failure `*out` contains everything made so far, for
- * host_handles_close. */
+/* Creates, maps and zeroes `bytes` of host memory, which `prop` describes, and gives `device`
+ * access to it. `bytes` is a multiple of the granule of `prop`. After a failure `*out` contains
+ * everything made so far, for host_handles_close. */
 enum status host_handles_open(const struct cuda_api *api, cu_device device,
                               const struct cu_mem_allocation_prop *prop, uint64_t bytes,
                               struct host_handles *out, struct err *err);
-/* Releases everything. The handles may be zeroed. */
+/* Releases everything. A zeroed `*h` is allowed. */
 void host_handles_close(const struct cuda_api *api, struct host_handles *h);
 
 #endif

@@ -20,7 +20,7 @@ enum {
     NVML_ERROR_UNCORRECTED = 1,
     NVML_COUNTER_VOLATILE = 0, /* errors since the driver was loaded */
     NVML_EVENT_XID = 8,
-    NVML_MOST_EVENTS = 16 /* read at once */
+    NVML_MOST_EVENTS = 16 /* events that one call of nvml_read_conditions reads */
 };
 
 struct nvml_utilization {
@@ -63,7 +63,8 @@ typedef struct nvml_event_set_st *nvml_event_set;
 typedef nvml_result (*nvml_processes_function)(nvml_device device, unsigned *count,
                                                struct nvml_process *out);
 
-/* The functions: name, version of the ABI, which is part of the symbol's name, and parameters. */
+/* Each row has the name of a function, the version of its ABI (part of the symbol's name), and its
+ * parameters. */
 /* clang-format off */
 #define NVML_FUNCTIONS(X)                                                                          \
     X(nvmlInit, "_v2", void)                                                                       \
@@ -107,7 +108,7 @@ typedef nvml_result (*nvml_processes_function)(nvml_device device, unsigned *cou
 struct nvml {
     void *library;
     nvml_device device; /* the GPU that nvml_identify found; NULL if there is none */
-    /* Since nvml_watch. */
+    /* nvml_watch sets the members from here to `events`. */
     bool errors_known, events_known;
     unsigned long long errors_before;
     uint64_t last_xid;
@@ -122,7 +123,7 @@ static const struct {
 
 /* Returns whether the call succeeded. Returns false without the library or the function. */
 #define NVML_CALL(n, function, ...) ((n) && (n)->function && (n)->function(__VA_ARGS__) == NVML_OK)
-/* The same for the GPU that nvml_identify found. */
+/* Calls a function for the GPU that nvml_identify found, like NVML_CALL. */
 #define NVML_DEVICE(n, function, ...)                                                              \
     ((n) && (n)->device && NVML_CALL(n, function, (n)->device, __VA_ARGS__))
 
@@ -178,7 +179,7 @@ void nvml_identify(struct nvml *n, struct gpu_identity *io)
         io->mig = io->mig || current != 0;
 }
 
-/* A text of a device; "" if it is not reported. */
+/* Reads a text of a device, or "" if NVML does not report it. */
 #define NVML_TEXT(n, function, device, out)                                                        \
     do {                                                                                           \
         if (!NVML_CALL(n, function, device, (out), sizeof(out)))                                   \
@@ -186,7 +187,7 @@ void nvml_identify(struct nvml *n, struct gpu_identity *io)
         (out)[sizeof(out) - 1] = '\0';                                                             \
     } while (0)
 
-/* NVML's report about a GPU. If the GPU is divided, its SMs are the SMs of its instances. */
+/* Writes NVML's report about a GPU. If the GPU is divided, its SMs are the SMs of its instances. */
 static void describe_whole(const struct nvml *n, nvml_device device, struct gpu_identity *out)
 {
     struct nvml_memory memory = {0};
@@ -209,7 +210,8 @@ static void describe_whole(const struct nvml *n, nvml_device device, struct gpu_
                        pci.bus, pci.device);
 }
 
-/* The instances of a GPU, up to `max`. An index may be free, with others behind it. */
+/* Lists the instances of a GPU, up to `max`, and returns their number. An index may be free
+ * although a higher index is in use. */
 static uint32_t list_instances(const struct nvml *n, nvml_device device,
                                const struct gpu_identity *whole, struct gpu_identity *out,
                                uint32_t max)
@@ -283,7 +285,7 @@ struct maybe_u32 nvml_pcie_lanes(const struct nvml *n)
     return KNOWN_U32(lanes);
 }
 
-/* Counts the listed processes other than this one. */
+/* Counts the listed processes other than this process. */
 static struct maybe_u32 count_others(const struct nvml *n, nvml_processes_function list_processes)
 {
     struct nvml_process list[NVML_MAX_PROCESSES];

@@ -1,6 +1,6 @@
 /* nvml.h: the reports of the management library libnvidia-ml.so.1, loaded at run time: driver
  * version, serial number, clocks, other processes. Each function may be missing; its answer is then
- * "not reported". It only reads: clocks and modes are never changed. One thread.
+ * "not reported". The module only reads: clocks and modes are never changed. One thread uses it.
  *
  * A `struct nvml *` may be NULL everywhere; then nothing is reported. All functions but
  * nvml_identify and nvml_list are about the GPU that was identified last.
@@ -13,7 +13,7 @@
 
 struct nvml;
 
-/* NULL if the library is missing or refuses. */
+/* Returns NULL if the library is missing or cannot be initialized. */
 struct nvml *nvml_open(void);
 void nvml_close(struct nvml *take);
 
@@ -25,23 +25,23 @@ void nvml_identify(struct nvml *n, struct gpu_identity *io);
  * Returns their number, at most `max`. */
 uint32_t nvml_list(struct nvml *n, struct gpu_identity *out, uint32_t max);
 struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n);
-/* The PCIe link: the generation that the GPU and its slot support, and the lanes in use. */
+/* Report the PCIe link: the generation that the GPU and its slot support, and the lanes in use. */
 struct maybe_u32 nvml_pcie_generation(const struct nvml *n);
 struct maybe_u32 nvml_pcie_lanes(const struct nvml *n);
-/* Share of the last sample period (a sixth of a second to a second) in which any process had a
- * kernel on the GPU. Call it before the first kernel of this process. */
+/* Returns the percentage of the last sample period (a sixth of a second to a second) in which any
+ * process had a kernel on the GPU. Call it before the first kernel of this process. */
 struct maybe_u32 nvml_busy_percent(const struct nvml *n);
-/* Counts compute processes besides this one, which must hold a context by now. */
+/* Counts compute processes besides this process, which must have a context. */
 struct maybe_u32 nvml_other_processes(const struct nvml *n);
-/* The same for the clients of MPS. This process must be one of them. */
+/* Counts the clients of MPS besides this process, which must be a client. */
 struct maybe_u32 nvml_other_mps_clients(const struct nvml *n);
-/* Reports the free device memory without a context, which needs some memory itself. */
+/* Reports the free device memory. It needs no context, which would take some memory itself. */
 struct maybe_u64 nvml_free_bytes(const struct nvml *n);
-/* From now on nvml_read_conditions counts memory errors that ECC could not correct, and notes the
- * driver's Xid events. */
+/* Makes later calls of nvml_read_conditions count memory errors that ECC could not correct, and
+ * report the driver's Xid events. */
 void nvml_watch(struct nvml *n);
-/* Reads clocks, temperature, throttling and errors in some tens of microseconds. Values that are
- * not reported stay unchanged since probe_conditions_init. */
+/* Reads clocks, temperature, throttling and errors in some tens of microseconds. Values that NVML
+ * does not report are left unchanged. */
 void nvml_read_conditions(struct nvml *n, struct probe_conditions *out);
 
 #endif
