@@ -54,7 +54,6 @@ static enum status continue_numbers(struct store *store, struct err *err)
  * state may be read-only. */
 static enum status open_again(struct store *store, const struct err *damage, struct err *err)
 {
-    struct store_files files = {.lock_fd = store->lock_fd};
     enum status s = STATUS_OK;
 
     pthread_mutex_lock(&store->writing.mutex);
@@ -63,13 +62,11 @@ static enum status open_again(struct store *store, const struct err *damage, str
         (void)sqlite3_db_config(store->writing.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_close(store->writing.db);
     (void)sqlite3_close(store->reading_apart.db);
+    store->writing.db = store->reading_apart.db = NULL;
     if (damage)
         s = store_quarantine(store, damage, err);
     if (s == STATUS_OK)
-        s = store_open_files(store, &files, err);
-    store->lock_fd = files.lock_fd;
-    store->writing.db = files.writing;
-    store->reading_apart.db = files.reading;
+        s = store_open_files(store, err);
     if (s != STATUS_OK)
         (void)store_open_to_read(store, NULL);
     else if (!damage)

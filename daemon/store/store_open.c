@@ -67,63 +67,58 @@ enum status store_quarantine(struct store *store, const struct err *why, struct 
     return STATUS_OK;
 }
 
-static enum status connect_both(const char *path, struct store_files *files, struct err *err)
+static enum status connect_both(struct store *store, struct err *err)
 {
-    enum status s;
+    enum status s = store_connect_writer(store->path, &store->writing.db, err);
 
-    s = store_connect_writer(path, &files->writing, err);
     if (s != STATUS_OK)
         return s;
-    s = store_connect_reader(path, &files->reading, err);
+    s = store_connect_reader(store->path, &store->reading_apart.db, err);
     if (s == STATUS_OK) {
-        store_connect_trust(files->writing);
+        store_connect_trust(store->writing.db);
     } else {
-        (void)sqlite3_close(files->writing);
-        files->writing = NULL;
+        (void)sqlite3_close(store->writing.db);
+        store->writing.db = NULL;
     }
     return s;
 }
 
-enum status store_open_files(struct store *store, struct store_files *files, struct err *err)
+enum status store_open_files(struct store *store, struct err *err)
 {
-    const bool locked = files->lock_fd >= 0;
+    const bool locked = store->lock_fd >= 0;
     struct err why = {0};
     bool made_lock = false;
     enum status s = STATUS_OK;
 
     if (!locked)
-        s = store_file_lock(store->path, &files->lock_fd, &made_lock, err);
+        s = store_file_lock(store->path, &store->lock_fd, &made_lock, err);
     if (s != STATUS_OK)
         return s;
     s = store_file_quarantine_orphans(store->path, &why);
     if (s == STATUS_OK)
-        s = connect_both(store->path, files, &why);
+        s = connect_both(store, &why);
     if (s == STATUS_CORRUPT) {
         const struct err corrupt = why;
         s = store_quarantine(store, &corrupt, &why);
         if (s == STATUS_OK)
-            s = connect_both(store->path, files, &why);
+            s = connect_both(store, &why);
     }
     if (s == STATUS_OK)
         return STATUS_OK;
     if (!locked) {
-        store_file_unlock(store->path, files->lock_fd, made_lock);
-        files->lock_fd = -1;
+        store_file_unlock(store->path, store->lock_fd, made_lock);
+        store->lock_fd = -1;
     }
     return err_set(err, s, "%s", why.text);
 }
 
 static enum status open_store(struct store *store, struct err *err)
 {
-    struct store_files files = {.lock_fd = -1};
     enum status s;
 
     if (store->in_memory)
         return store_connect_writer(STORE_MEMORY_PATH, &store->writing.db, err);
-    s = store_open_files(store, &files, err);
-    store->lock_fd = files.lock_fd;
-    store->writing.db = files.writing;
-    store->reading_apart.db = files.reading;
+    s = store_open_files(store, err);
     if (s == STATUS_OK)
         store_end_interrupted_at_open(store);
     return s;

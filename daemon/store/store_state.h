@@ -125,15 +125,9 @@ bool store_room_is_short(const char *path);
 /* Records that a reader found a corrupt row or page. Returns `s`. */
 enum status store_read_end(struct store *store, enum status s, bool corrupt);
 
-/* Open files. A connection is NULL if it is closed. */
-struct store_files {
-    int lock_fd;
-    sqlite3 *writing;
-    sqlite3 *reading;
-};
-/* Takes the lock (if `files->lock_fd` is -1), quarantines an unusable file, and opens the
- * connections. On failure it holds nothing new. */
-enum status store_open_files(struct store *store, struct store_files *files, struct err *err);
+/* Takes the lock unless it is held, quarantines an unusable file, and opens the connections, which
+ * are closed. On failure the store holds nothing new. */
+enum status store_open_files(struct store *store, struct err *err);
 
 /* Closes and frees a store, also a partly opened one. Records in the queue are lost. */
 void store_free(struct store *take);
