@@ -42,7 +42,7 @@ enum {
 #define MISS_SHARE 0.5
 /* A deviation within this number of standard errors of a count is not reported. */
 #define ERRORS 3
-/* Hits and misses of which a larger share overlaps cannot be distinguished. */
+/* Hits and misses cannot be distinguished if a larger share of them overlaps. */
 #define MOST_OVERLAP 0.6
 /* A level with a smaller penalty, in cycles, cannot be detected (sweep.c). */
 #define LEAST_STEP 4.0
@@ -110,8 +110,8 @@ static uint64_t full_pages(const struct tlb_level *l)
     return (l->saturation_bytes.v + l->entry_bytes.v - 1) / l->entry_bytes.v;
 }
 
-/* The number of pages that overflow some sets of this level: a quarter of the way from the entries
- * to the pages that overflow all sets. */
+/* The number of pages that overflow some sets of this level. It is a quarter of the way from the
+ * entries to the pages that overflow all sets. */
 static uint64_t just_beyond(const struct tlb_level *l)
 {
     const uint64_t full = full_pages(l);

@@ -44,7 +44,7 @@ void check_identity(const struct gpu_identity *then, const struct gpu_identity *
  * not determine enough of the level. */
 bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu_limits *limits,
                       uint16_t sm, struct probe_spec *out);
-/* Makes the probe of the group of SM `pivot`. Returns false if there is no such group, or if its
+/* Makes the probe of the group of SM `pivot`. Returns false if this SM has no group, or if the
  * pages do not fit the level. */
 bool check_sharing_test(const struct fingerprint *fp, const struct gpu_limits *limits,
                         uint16_t pivot, struct probe_spec *out);

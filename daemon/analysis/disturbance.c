@@ -1,8 +1,8 @@
 /* disturbance.c: see disturbance.h.
  *
  * If two processes use a GPU, each has it alone for a time slice of milliseconds. A probe that is
- * cut in two shows one of three signs: the load that was under way took a million cycles; all
- * cached data is gone, so pages that fit miss once; a throughput run ends late. The rules below
+ * cut in two shows one of three signs. The load that was under way took a million cycles. All
+ * cached data is gone, so pages that fit miss once. A throughput run ends late. The rules below
  * look for each sign. A rule that compares cycles takes its scale from the observation itself, so
  * no rule depends on the chip.
  */

@@ -1,7 +1,7 @@
 /* cache_line.c: see cache_line.h. There are two methods. In a cycle that is too long by a sector,
- * neighbors that miss are one line, or several lines whose sets are chosen as a block. If words are
- * spread wider and wider, misses vanish beyond the length of a line. The two methods fail in
- * different cases. */
+ * neighbors that miss are one line, or a block of lines in neighboring sets. If words are spread
+ * wider and wider, misses vanish beyond the length of a line. The two methods fail in different
+ * cases. */
 #include "analysis/caches/cache_line.h"
 
 #include <math.h>
@@ -42,8 +42,8 @@ static double spaced_share(struct chase *c, struct spacing by, uint32_t k)
 
 /* Consider a distance of 11 eighths in twice the size that fits. Up to a distance of 11/8 of a
  * line, all or 8/11 of the lines of the footprint are walked. More lines are walked than fit, so a
- * large share of loads misses. With LRU all loads miss. With a random victim and 16/11 of the lines
- * that fit, the share is m = 1 - exp(-16/11 m) = 0.55; with all lines it is 0.80. At twice that
+ * large share of loads misses. With LRU all loads miss. With a random victim, the share m is 1 -
+ * exp(-16/11 m) = 0.55 for 16/11 of the lines that fit. With all lines it is 0.80. At twice that
  * distance 4/11 of the lines are walked, 8/11 of those that fit. So misses vanish between 11/8 and
  * 11/4 of a line, at any place of the lines that miss. If misses become rare and do not vanish, the
  * function returns REASON_IRREGULAR, and `*out` is the length that no shorter line explains. The
@@ -236,10 +236,10 @@ static enum reason line_by_neighbors(struct chase *c, bool *bounded, uint64_t *m
     return reason;
 }
 
-/* Neighbors that miss are the best evidence, because they also give the sets. If they are ambiguous
- * (sets without a rule, or other lines miss in each run), the spacing decides, or both together:
- * one gives the shortest line, the other the longest. If the two contradict each other, only the
- * sets can decide. */
+/* Neighbors that miss are the best evidence, because they also give the sets. These neighbors are
+ * ambiguous if sets follow no rule, or if other lines miss in each run. Then the spacing decides,
+ * or both together: one gives the shortest line, the other the longest. If the two contradict each
+ * other, only the sets can decide. */
 enum reason cache_line_find(struct chase *c)
 {
     bool bounded = false;

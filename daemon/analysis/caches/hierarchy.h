@@ -20,9 +20,9 @@
  *             sets are known if the last set overflows where all others predict it
  *   policy    in a set with one line too many, LRU always misses; other policies sometimes hit
  *
- * The L2 is too large for these steps. Its sizes come from footprints that all SMs have loaded, and
- * its latencies are measured after a sweep of other memory that leaves nothing of the footprint in
- * it.
+ * The L2 is too large for these steps. Its sizes come from footprints that all SMs have loaded. Its
+ * latencies are measured after a sweep of other memory, which leaves nothing of the footprint in
+ * the L2.
  */
 #ifndef REACH_ANALYSIS_CACHES_HIERARCHY_H
 #define REACH_ANALYSIS_CACHES_HIERARCHY_H

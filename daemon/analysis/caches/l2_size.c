@@ -9,7 +9,7 @@
 
 /* The largest share of delayed loads in a footprint that fits. */
 #define CLEAN_SHARE 0.001
-/* The largest share of misses in such a footprint, besides the delayed loads. */
+/* The largest share of misses in a footprint that fits, besides the delayed loads. */
 #define FITS_SHARE 0.004
 /* share within which the misses of all longer footprints agree with the size */
 #define SHARP 0.1
@@ -18,7 +18,7 @@
 #define OLD   2.0
 /* least length of a footprint with old lines, in multiples of the part that stays */
 #define LONG        3
-#define LONGEST     8    /* greatest such length; longer footprints may also miss translations */
+#define LONGEST     8    /* longer footprints, in the same multiples, may also miss translations */
 #define LRU_YOUNG   0.97 /* least share of the young lines that stay, if the oldest go first */
 #define LRU_OLD     0.03 /* largest share of the old lines that stay */
 #define OTHER_YOUNG 0.90

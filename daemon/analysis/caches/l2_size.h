@@ -6,8 +6,8 @@
 #include "analysis/caches/walks.h"
 
 /* Finds size, replacement and line of `l2`, whose latency is known. Loads of more than `threshold`
- * cycles miss; `noise` is the share of such loads if none misses. Returns the reason if there is no
- * size; the other results stay in `l2`. */
+ * cycles miss; `noise` is the share of longer loads in a footprint that fits. Returns the reason if
+ * there is no size; the other results stay in `l2`. */
 enum reason l2_size_find(struct cache_walks *w, double threshold, double noise,
                          struct cache_facts *l2);
 

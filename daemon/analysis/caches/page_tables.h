@@ -1,9 +1,9 @@
 /* page_tables.h: finds P6 of Mei and Chu 2016, section 5.2, from a walk over pages that no TLB
  * level holds. The functions are pure.
  *
- * If only the entries of one stretch of memory are cached (512 MB on Kepler and Maxwell), the first
- * load of each stretch takes longer than the loads after it. Stretches are powers of two long. The
- * start of the first one is unknown, because only the distance of the pages is known.
+ * Some GPUs cache only the entries of one stretch of memory (512 MB on Kepler and Maxwell). The
+ * first load of each stretch then takes longer than the loads after it. Stretches are powers of two
+ * long. The start of the first one is unknown, because only the distance of the pages is known.
  */
 #ifndef REACH_ANALYSIS_CACHES_PAGE_TABLES_H
 #define REACH_ANALYSIS_CACHES_PAGE_TABLES_H

@@ -22,8 +22,8 @@
 
 /* Numbers are not observable (no-contrast) if there is one mode at every distance of lines. They
  * are unknown if the modes are not far enough apart, or if SMs do not distinguish the sets
- * (no-contrast). They are also unknown if two modes are the same for all SMs and so are not sides
- * (irregular), or if the steps contradict each other (disagreement). */
+ * (no-contrast). They are also unknown if the steps contradict each other (disagreement), or if two
+ * modes are the same for all SMs and so are not sides (irregular). */
 struct sides_estimate {
     bool asks; /* a probe is missing; the result is then not final */
     struct probe_spec ask;

@@ -73,7 +73,7 @@ static bool set_sides(const struct fingerprint_l2 *l2, struct probe_spec *spec)
     return true;
 }
 
-/* Makes the spec of one part of sets. Returns false if this GPU has no such part. */
+/* Makes the spec of one part of sets. Returns false if this GPU does not have this part. */
 static bool make_spec(const struct observation_set *set, const struct fingerprint_l2 *l2,
                       uint32_t sms, enum set_read part, uint32_t transaction_bytes,
                       struct probe_spec *out)

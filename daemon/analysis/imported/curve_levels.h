@@ -3,8 +3,8 @@
  * The rule is Karnagel's (2017, section 3.1, figure 2). At a stride of one entry, X, every load of
  * a walk that is too long misses. At X/2 every second load misses. So the onset is at the same
  * number of bytes, and the rise is half as high. At 2X every load misses again, with the same
- * number of pages as at X, or with half of it if plain address bits choose one of an even number of
- * sets. X is the entry only if all three curves agree.
+ * number of pages as at X. It is half of that number if plain address bits choose one of an even
+ * number of sets. X is the entry only if all three curves agree.
  *
  *   stride   onset            rise
  *   X/2      a bytes          penalty / 2

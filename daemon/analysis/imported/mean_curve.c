@@ -3,7 +3,7 @@
  * Plateaus are grown greedily, and must not drift. A plateau inside a curve must have half more
  * pages at its end than at its beginning. Two levels lie further apart, and the slow ramp of a
  * level with many sets leaves the tolerance earlier. A plateau at an end of the curve may be
- * shorter, because the curve stops there; at the upper end it must be long enough to show the ramp
+ * shorter, because the curve stops there. At the upper end it must be long enough to show the ramp
  * before it.
  */
 #include "analysis/imported/mean_curve.h"

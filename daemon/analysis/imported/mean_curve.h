@@ -10,9 +10,9 @@
  *     250 |  ____________/             from:  clean | dirty .. full
  *         +--------------------------> pages
  *
- * The tolerance within which two means count as equal comes from the curve itself: four times the
- * scatter of neighboring points, and no less than two cycles. The reason is that the benchmarks cut
- * their means to whole cycles, in one or two places.
+ * Two means count as equal within a tolerance that comes from the curve itself. It is four times
+ * the scatter of neighboring points, and no less than two cycles. The reason is that the benchmarks
+ * cut their means to whole cycles, in one or two places.
  */
 #ifndef REACH_ANALYSIS_IMPORTED_MEAN_CURVE_H
 #define REACH_ANALYSIS_IMPORTED_MEAN_CURVE_H

@@ -14,7 +14,7 @@
 #define MOST_FALSE_PAIRS 0.001 /* largest expected number of false pairs */
 /* least loss on the diagonal if it evicts, as a share of the penalty */
 #define LOSS_LEAST 0.5
-#define LOSS_MOST  1.6 /* largest such loss; above it, something else became slow */
+#define LOSS_MOST  1.6 /* largest loss on the diagonal; above it, something else became slow */
 /* largest spread of a row without contrast, as a share of the penalty */
 #define FLAT_SHARE 0.25
 /* largest distance of a latency from a miss, as a share of the penalty */
@@ -122,7 +122,7 @@ static enum cell pair_of(const struct matrix *m, uint32_t i, uint32_t k)
 
 /* The expected number of pairs that share nothing but look like pairs that share the level. It
  * follows from the share of values that are high in one direction alone, because something else
- * became slow there. Only two SMs that seem to have no other partner can be misjudged by one such
+ * became slow there. Only two SMs that seem to have no other partner can be misjudged by one false
  * pair. */
 static double false_pairs(const struct matrix *m, const uint32_t *sizes, uint32_t groups)
 {

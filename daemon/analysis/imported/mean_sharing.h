@@ -14,8 +14,9 @@
  * memory.
  *
  * If all SMs share one level, no row has a low value. Then only the absolute latency shows whether
- * all was lost or nothing. It is compared with a matrix that has contrast and with the curve's hit
- * and miss latency, which give the ratio of latencies in the sharing test and on the curve.
+ * all was lost or nothing. It is compared with a matrix that has contrast, and with the hit and
+ * miss latency of the curve. These give the ratio of latencies in the sharing test and on the
+ * curve.
  */
 #ifndef REACH_ANALYSIS_IMPORTED_MEAN_SHARING_H
 #define REACH_ANALYSIS_IMPORTED_MEAN_SHARING_H

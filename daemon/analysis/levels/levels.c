@@ -1,18 +1,18 @@
 /* levels.c: see levels.h.
  *
- * For example, the sweeps of an H200 at a stride of 64 MiB (docs/measurements) rise by 10 cycles
- * between 15 and 19 pages, and by 90 cycles between 2047 and 2435 pages. In the entry tests of the
- * second step, all loads miss with 3044 pages at strides of 64 and 32 MiB. At 16 MiB the same
- * number of pages hits. With twice the number of pages every other load misses, so an entry covers
- * 32 MiB. The refinement at 32 MiB shows that 2049 pages fit and 2050 do not. From about 2304 pages
- * on every load misses.
+ * For example, consider the sweeps of an H200 at a stride of 64 MiB (docs/measurements). They rise
+ * by 10 cycles between 15 and 19 pages, and by 90 cycles between 2047 and 2435 pages. In the entry
+ * tests of the second step, all loads miss with 3044 pages at strides of 64 and 32 MiB. At 16 MiB
+ * the same number of pages hits. With twice the number of pages every other load misses, so an
+ * entry covers 32 MiB. The refinement at 32 MiB shows that 2049 pages fit and 2050 do not. From
+ * about 2304 pages on every load misses.
  *
  * There are two kinds of level on the way down from a long stride S to an entry E. A level that
  * chooses its sets by a hash holds the same number of *pages* at any stride S >= E. A level that
- * chooses them by the low bits of the page number holds the same number of *bytes*: each doubling
- * of the stride halves the sets in use. So the test at half the stride uses the same number of
- * pages and, if those fit, the same number of bytes. E is reached when some loads hit in both
- * tests.
+ * chooses its sets by the low bits of the page number holds the same number of *bytes*. Each
+ * doubling of the stride halves the sets in use. So the test at half the stride uses the same
+ * number of pages and, if those fit, the same number of bytes. E is reached when some loads hit in
+ * both tests.
  *
  * The length of an entry is assumed to be a power of two. A level with a shorter reach than the
  * level before it leaves no step. A step below PLATEAU_TOLERANCE_CYCLES (sweep.c) is not detected.
@@ -270,7 +270,7 @@ static double median_of_hits(const struct observation *o, double threshold)
 
 /* At a stride of one entry all loads of the test miss, and at half of this stride some loads still
  * hit. If those hits, or the hits of the reference there, are slower than the reference at the
- * first stride, a nearer level has overflowed in between. The step then consists of two levels. */
+ * first stride, a nearer level overflows in between. The step then consists of two levels. */
 static bool is_merged(const struct level_estimate *level, const struct observation *all,
                       const struct observation *some)
 {
@@ -281,7 +281,7 @@ static bool is_merged(const struct level_estimate *level, const struct observati
                        some);
 }
 
-/* The bracket at the first stride at which every load should miss: the stride of the sweep,
+/* The bracket at the first stride at which every load should miss. It is the stride of the sweep,
  * lengthened by the inverse of the sweep's share of misses. */
 static struct level_bracket first_bracket(const struct level_estimate *level)
 {
@@ -305,9 +305,9 @@ static struct evidence score_entry(const struct level_estimate *level,
                          fmin((full - ALL_SHARE) / (1 - ALL_SHARE), 1 - off / (MOST_HALF - 0.5)));
 }
 
-/* Searches from the first stride at which all loads miss down to the last such stride. The search
- * ends if the same number of bytes at half the stride makes half of the loads miss, because that
- * stride is half an entry. */
+/* Searches from the first stride at which all loads miss down to the last one. The search ends if
+ * the same number of bytes at half the stride makes half of the loads miss. That stride is half an
+ * entry. */
 static void derive_entry(const struct observation_set *set, struct level_estimate *level)
 {
     struct level_bracket at = first_bracket(level);

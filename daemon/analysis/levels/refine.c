@@ -1,6 +1,6 @@
 /* refine.c: see refine.h.
  *
- * A count of slow loads does not show whether a footprint fits: nine missing pages of 2049 are
+ * A count of slow loads does not show whether a footprint fits. Nine missing pages of 2049 are
  * fewer than the outliers of a noisy chip. But LRU is strict. The pages of a set that overflows
  * miss in every lap, while outliers strike another page each time:
  *
@@ -18,8 +18,8 @@
  * If the victim is random, no page misses in every lap, and a footprint that would fit takes many
  * laps to settle. The sign is the rate at which a page changes between hit and miss from one lap to
  * the next. It is almost 0 under LRU, and 2 m (1-m) if m of the loads miss by chance. A level with
- * random victims is not LRU, and its entries cannot be counted in this way (Mei 2016, section 4.5,
- * reports this for the L1 of Fermi).
+ * random victims is not LRU, and its entries cannot be counted in this way. Mei 2016, section 4.5,
+ * reports this for the L1 of Fermi.
  */
 #include "analysis/levels/refine.h"
 
@@ -548,9 +548,9 @@ struct partly {
     uint32_t point;
 };
 
-/* Counts how often the bracket of the saturation was seen, and looks for contradictions. Work of
- * other processes can make pages hit that never hit on a quiet GPU, because its evictions leave a
- * gap in the order of eviction. */
+/* Counts how often the bracket of the saturation was seen, and looks for contradictions. Evictions
+ * by other processes leave a gap in the order of eviction. So they can make pages hit that never
+ * hit on a quiet GPU. */
 static void count_saturation(const struct observation_set *set, struct level_estimate *level)
 {
     struct partly first = {.o = NULL};

@@ -103,8 +103,7 @@ static uint64_t laps_for(uint64_t pages, double confused)
 }
 
 /* On a quiet chip one lap of each point is enough while the bracket is wide, because many sets
- * overflow in it. A saturation is found from shares of all pages, of which some are walked
- * twice. */
+ * overflow in it. A saturation is found from shares of all pages; some pages are walked twice. */
 static uint64_t samples_for(const struct level_estimate *level, uint64_t pages)
 {
     const double confused = 1 - level->separation;

@@ -1,8 +1,8 @@
 /* refine_plan.h: chooses the footprints to walk next, for the onset and the saturation of a level
  * whose entry is known. The functions are pure.
  *
- * A refinement is a CHASE at a stride of one entry: a reference and up to three points between the
- * most pages known to fit and the fewest known not to fit.
+ * A refinement is a CHASE at a stride of one entry. It has a reference and up to three points
+ * between the most pages known to fit and the fewest known not to fit.
  */
 #ifndef REACH_ANALYSIS_LEVELS_REFINE_PLAN_H
 #define REACH_ANALYSIS_LEVELS_REFINE_PLAN_H

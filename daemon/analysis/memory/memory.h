@@ -1,7 +1,7 @@
 /* memory.h: the speed and the reach of one kind of memory (types/memory_kind.h). The functions are
  * pure.
  *
- * Random reads by all SMs over growing regions are fast up to the reach and slow beyond it: a
+ * Random reads by all SMs over growing regions are fast up to the reach and slow beyond it. A
  * region is reached if it is read at 90 % of the plateau. Beyond it each group in its own window
  * may be fast again (Walker 2024), up to a region that is found in the same way. One group alone
  * has its own reach. The length of an entry follows from walks over one footprint beyond the reach

@@ -1,7 +1,7 @@
 /* banks.c: see banks.h.
  *
- * The cycles of one point are the least of its repeats on each SM, and the median of the SMs,
- * because every disturbance delays a load.
+ * The cycles of one point are the median over the SMs of the least of its repeats, because every
+ * disturbance delays a load.
  */
 #include "analysis/onchip/banks.h"
 

@@ -1,6 +1,6 @@
 /* clusters.h: describes thread block clusters, from PEER observations. The results are the number
- * of SMs that each size can use, the SMs that can be together, and the cost of a load from the
- * shared memory of another SM. The functions are pure.
+ * of SMs that each size can use, and the SMs that can be together. A third result is the cost of a
+ * load from the shared memory of another SM. The functions are pure.
  *
  * SMs that ran in one cluster are in one GPC. The number of clusters of each size that fit is the
  * sum of floor(SMs of a GPC / size). So this number shows whether all SMs of a GPC have run

@@ -1,16 +1,16 @@
 /* confirm.h: repeats the probes on which a result rests. The functions are pure. The campaign,
  * which schedules these probes, and the analysis, which reads them, share the functions.
  *
- * A time slice of another process that begins and ends between two timed loads leaves no long load
- * behind, but an empty TLB: pages that fit miss once, and the onset comes out too low. The bracket
- * of a refined level {the most pages that fit, somewhat more than the fewest that do not} is
- * therefore probed once more. An onset by chance does not come back. Nothing makes pages hit that
- * do not fit.
+ * A time slice of another process may begin and end between two timed loads. It then leaves no long
+ * load behind, but an empty TLB. Pages that fit miss once, and the measured onset is too low. The
+ * bracket of a refined level {the most pages that fit, somewhat more than the fewest that do not}
+ * is therefore probed once more. An onset by chance does not come back. Nothing makes pages hit
+ * that do not fit.
  *
  * If those pages fit, the onset is searched for again beyond them (levels.c).
  *
- * A step of the sweep that led to no entry is also walked again: a step that a change of the clock
- * has caused does not come back.
+ * A step of the sweep that led to no entry is also walked again, because a step that a change of
+ * the clock has caused does not come back.
  *
  * A quiet measurement confirms once. If an observation was disturbed or interrupted, two
  * confirmations must agree, and every row of pairs needs a second vote.

@@ -1,8 +1,8 @@
 /* floorplan.c: see floorplan.h.
  *
  * SMs with neighboring ids that always go together are one unit (a TPC). A regular die of G groups
- * has its units in rows: the k-th unit of each group, in one order of the groups that is the same
- * in every row. The search covers two ways of numbering the remaining SMs.
+ * has its units in rows. Row k has the k-th unit of each group, and the order of the groups is the
+ * same in every row. The search covers two ways of numbering the remaining SMs.
  *
  *   in order   ids follow the rows, and a lost unit leaves a gap. Then cutting the ids into rows
  *              and finding the order of the groups gives the places of the gaps. All cuts are
@@ -342,8 +342,8 @@ static uint32_t find_assigned(const struct chip *c, double *out_margin)
     return best >= proof ? die : 0;
 }
 
-/* Writes "5x3/10,11" (5 groups of 3 SMs, of which 10 and 11 are missing), or "24x6/4:2,13:2" (group
- * 4 has lost 2 SMs). Writes "" if the text does not fit. */
+/* Writes "5x3/10,11" (5 groups of 3 SMs; SMs 10 and 11 are missing), or "24x6/4:2,13:2" (group 4
+ * has lost 2 SMs). Writes "" if the text does not fit. */
 static void write_signature(const struct topology *t, uint32_t die_groups, struct disabled_sms *d)
 {
     const uint32_t k = t->nominal_group_sms.v;

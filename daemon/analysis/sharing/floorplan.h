@@ -1,9 +1,9 @@
 /* floorplan.h: derives the full die from the measured groups. The function is pure, and takes at
  * most a few milliseconds for the largest GPU. docs/floorplan.md explains it.
  *
- * The method is Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017, section 4.2,
- * figures 7 and 12: insert the fewest hypothetical SMs that make the sharing pattern regular. Its
- * only input is the groups of SMs that share a level, in the order of the SM ids.
+ * The method comes from Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017, section
+ * 4.2, figures 7 and 12. It inserts the fewest hypothetical SMs that make the sharing pattern
+ * regular. Its only input is the groups of SMs that share a level, in the order of the SM ids.
  */
 #ifndef REACH_ANALYSIS_SHARING_FLOORPLAN_H
 #define REACH_ANALYSIS_SHARING_FLOORPLAN_H

@@ -55,7 +55,7 @@ void sharing_estimate(const struct observation_set *set, const struct level_esti
  *
  * Consider a level of C entries on a chip of M SMs. The slices of a round are primed together and
  * must fit the level with room to spare: M * s <= 3/4 C and s >= 3. The slices must also fit
- * together with the pages that evict them from the levels nearer to the SM, 5/4 of the pages that
+ * together with the pages that evict them from the nearer levels. These are 5/4 of the pages that
  * saturate those levels. If that is impossible (16 entries, 132 SMs), pairs test the SMs one at a
  * time: s + flush <= 3/4 C.
  *

@@ -3,8 +3,8 @@
  * The window level is the outermost one that a group of SMs has to itself. If each group uses its
  * own window no longer than the reach of this level, its loads hit there. If no level is shared by
  * groups, the outermost private one is used, with groups of one SM. Windows cannot help with a
- * level shared by the whole GPU, because every SM's pages compete in it wherever they lie. If the
- * sharing of a farther level is not known, there is no window level: a map by the wrong level would
+ * level shared by the whole GPU, because the pages of all SMs compete in it at any place. If the
+ * sharing of a farther level is not known, there is no window level. A map by the wrong level would
  * cost a job the whole benefit of windows.
  */
 #include "analysis/sharing/window_level.h"

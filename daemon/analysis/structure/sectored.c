@@ -15,8 +15,8 @@ enum {
 #define NONE_SHARE 0.05
 #define SOME_SHARE 0.2
 
-/* The number of loads per entry in the walk at a shorter stride: a power of two, or 0 if an entry
- * is one page or less. */
+/* The number of loads per entry in the walk at a shorter stride. It is a power of two, or 0 if an
+ * entry is one page or less. */
 static uint64_t sectors_below(const struct observation_set *set, const struct level_estimate *level)
 {
     const uint64_t page = set->limits.granule_bytes;

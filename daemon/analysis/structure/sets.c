@@ -3,8 +3,8 @@
  * The first cycles end a few pages past the onset, and a quarter past it for the replacement. If
  * all cycles up to the saturation are cheap enough, each of them is walked, and every set is seen
  * (complete). If not, the first steps give the number of sets. The miss counts at a quarter, a half
- * and three quarters of the way, and of the last three cycles, must then be exactly as predicted
- * (sampled). Anything else is left unknown.
+ * and three quarters of the way must then be exactly as predicted, like the counts of the last
+ * three cycles (sampled). Anything else is left unknown.
  */
 #include "analysis/structure/sets.h"
 

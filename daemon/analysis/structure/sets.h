@@ -15,8 +15,8 @@
  * No assumption is made about the set of a page. A level with an arbitrary victim shows other
  * misses in every lap. A cyclic walk cannot distinguish LRU from FIFO.
  *
- * A victim buffer of v entries behind sets of w ways takes the first v overflows, so that v + 1
- * sets begin to miss together: (v + 1) * (w + 1) pages join at first. One wider set looks the same
+ * A victim buffer of v entries behind sets of w ways takes the first v overflows. So v + 1 sets
+ * begin to miss together, and (v + 1) * (w + 1) pages join at first. One wider set looks the same
  * from one start; from another start it is not the first to overflow. So if the first step is
  * unlike the others, three more starts are walked.
  */

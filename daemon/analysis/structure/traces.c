@@ -2,8 +2,8 @@
  *
  * A page has votes of misses and of hits. With a false miss rate p and a false hit rate q, each
  * miss adds log((1 - q) / p) to a sum, and each hit subtracts log((1 - p) / q). A page is certain
- * if the sum is CERTAIN or more in either direction: three votes of three, five of six, or more if
- * there is noise.
+ * if the sum is CERTAIN or more in either direction. Three votes of three, or five of six, are
+ * enough without noise.
  */
 #include "analysis/structure/traces.h"
 

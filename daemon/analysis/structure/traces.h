@@ -2,9 +2,9 @@
  *
  * A trace is a CHASE observation whose points descend. The last point, the smallest footprint, is
  * its control: it fits the level. A CHASE returns every load's latency in order, so the page of
- * every load is known if whole laps of n pages are timed (the fine-grained P-chase of Mei and Chu
- * 2016, section 4.2). Each load is a vote: a hit, a miss, or nothing if it took far longer than a
- * miss. The weight of a page's votes follows from the control, in which every load hits.
+ * every load is known if whole laps of n pages are timed. This is the fine-grained P-chase of Mei
+ * and Chu 2016, section 4.2. Each load is a vote: a hit, a miss, or nothing if it took far longer
+ * than a miss. The weight of a page's votes follows from the control, in which every load hits.
  */
 #ifndef REACH_ANALYSIS_STRUCTURE_TRACES_H
 #define REACH_ANALYSIS_STRUCTURE_TRACES_H

@@ -1,9 +1,9 @@
 /* contiguity.c: see contiguity.h.
  *
- * A region has R bytes, of which the first S are runs. If a miss in the runs costs k times the
- * price of contiguous memory, and translation limits the reads, their time grows by the factor 1 +
- * (k - 1) S / R. So the search needs only a part of the region: mapping every granule of it would
- * take seconds on a real GPU. The factor is exact only if the whole region is alike
+ * A region has R bytes, and its first S bytes are runs. A miss in the runs may cost k times the
+ * price of contiguous memory. If translation limits the reads, their time then grows by the factor
+ * 1 + (k - 1) S / R. So the search needs only a part of the region: mapping every granule of it
+ * would take seconds on a real GPU. The factor is exact only if the whole region is alike
  * (docs/contiguity.md), which is true of PRICE. */
 #include "analysis/throughput/contiguity.h"
 

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-/* After 400 us even a small group has read more than the L2 keeps; after 200 us, groups of four SMs
- * of an H200 find 5 % of their lines there. Two groups read twice as much. There are hundreds of
- * pairs, so each is read once, and only a pair that is slow is read again. */
+/* After 400 us even a small group has read more than the L2 keeps. After 200 us, groups of four SMs
+ * of an H200 find 5 % of their lines in the L2. Two groups read twice as much. There are hundreds
+ * of pairs, so each is read once, and only a pair that is slow is read again. */
 enum { ALONE_US = 400, PAIR_US = 250, READ_SEED = 77, PAIR_REPEATS = 1, SLOW_REPEATS = 2 };
 
 /* Lengths as shares of one reach. A group alone reads ALONE_PART within its reach, and beyond it

@@ -32,8 +32,8 @@ struct group_asks {
     struct probe_spec specs[GROUP_READS_MAX_ASKS];
 };
 
-/* Finds the missing probes. There are none if groups are not known, if there is only one group, or
- * if the memory behind the range is too small to measure throughput. */
+/* Finds the missing probes. Nothing is missing if groups are not known or there is only one.
+ * Nothing is missing either if the memory behind the range is too small to measure throughput. */
 void group_reads_missing(const struct observation_set *set, const struct structure *s,
                          struct group_asks *out);
 

@@ -4,8 +4,8 @@
  * A READ observation with one window is naive. With several windows it is "by group" if every group
  * of the window level lies in one window. Otherwise it is "by SM", the control (Walker 2024,
  * figures 1 and 6). The plateau is the naive throughput at the largest region that every group
- * reaches; several times the L2 must lie behind the range, or hits in L2 would inflate it. A READ
- * observation with idle SMs measures groups (group_reads.h).
+ * reaches. Several times the L2 must lie behind the range, or hits in L2 would inflate the plateau.
+ * A READ observation with idle SMs measures groups (group_reads.h).
  */
 #ifndef REACH_ANALYSIS_THROUGHPUT_THROUGHPUT_H
 #define REACH_ANALYSIS_THROUGHPUT_THROUGHPUT_H
@@ -51,9 +51,9 @@ void throughput_derive(const struct observation_set *set, struct fingerprint *ou
  * The cost of one random access depends on the bytes that it moves (memory). It also depends on its
  * translation (a walk, whatever the access moves). A prediction for a job needs both costs for its
  * own kind of access. So each kind is measured once within the reach of a group, at a few regions
- * beyond, and with windows by group at the largest (Karnagel 2017, section 5, compares reads and
- * atomics; Walker 2024, 2.4, windows). The kinds are named here, so that the campaign and the
- * analysis agree. */
+ * beyond, and with windows by group at the largest. (Karnagel 2017, section 5, compares reads and
+ * atomics; Walker 2024, section 2.4, compares windows.) The kinds are named here, so that the
+ * campaign and the analysis agree. */
 
 struct rate_kind {
     enum access access;
