@@ -9,9 +9,6 @@
 /* A pivot that lost less than this share of the level's penalty did not evict itself. */
 #define PIVOT_MIN_SHARE 0.3
 
-/* The most votes of one round: 16 repeats with the most SMs that a GPU can have. */
-enum { ROUND_MAX_VOTES = 16 * REACH_MAX_SMS };
-
 enum {
     MAX_VOTES = 16,     /* most votes of one pivot; further votes are not counted */
     SETTLED_VOTES = 15, /* further votes do not change a verdict */
