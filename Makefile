@@ -16,7 +16,7 @@
 #   make reference  the reference set anew, from docs/measurements
 #   make format     clang-format in place              make lint      format, clang-tidy, cppcheck, mypy
 #   make deps       only install what is missing       make clean
-#   make build/tests/unit/daemon/base/test_units   one test program (its release build)
+#   make test TEST="tests/e2e/test_plan.py tests/unit/daemon/base/test_units.c"   some tests (release build)
 #
 # V=1 shows the commands. A new .c file is found by its directory; nothing is listed by hand.
 

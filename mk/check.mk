@@ -14,13 +14,6 @@ run-built:
 	@mkdir -p build/state
 	@exec build/release/reachd --state build/state/reachd.db --reference reference --demo $(RUN_ARGS)
 
-# ---- generated -------------------------------------------------------------------------------
-# Writes anew what is generated from the tables of the C code and from openapi.yaml.
-.PHONY: generated
-generated: build/release/tests/e2e/describe build/release/libreach.so.0 build/release/libreach-cuda.so.0
-	@for t in generated python_types python abi; do \
-	    env -u CC REACH_TEST_BUILD=$(CURDIR)/build/release REACH_API_WRITE=1 REACH_ABI_WRITE=1 python3 tests/e2e/test_$$t.py || exit; done
-
 # ---- check -----------------------------------------------------------------------------------
 TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=%/test_%),$(tests_tsan))
 E2E         := $(call SCRIPTS,e2e)
@@ -48,6 +41,19 @@ check:
 
 check-programs: all $(tests_release) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(fakelib_release) $(fakelib_asan) \
                 build/asan/reachd $(if $(CTL_SRC),build/asan/reachctl) build/asan/reach-lab build/asan/libreach.so.$(ABI) $(E2E_PROGRAMS)
+
+# Builds the programs of the release build and runs the tests named in TEST, which are scripts or sources:
+#   make test TEST="tests/e2e/test_plan.py tests/unit/daemon/base/test_units.c"
+.PHONY: test
+test: all $(filter build/release/%,$(E2E_PROGRAMS)) $(fakelib_release) $(patsubst %.c,build/release/%,$(filter %.c,$(TEST)))
+	@tests/run -j $(TEST_JOBS) $(patsubst %.c,build/release/%,$(filter %.c,$(TEST))) $(patsubst %,release:%,$(filter-out %.c,$(TEST)))
+
+# ---- generated -------------------------------------------------------------------------------
+# Writes anew what is generated from the tables of the C code and from openapi.yaml.
+.PHONY: generated
+generated: all $(filter build/release/%,$(E2E_PROGRAMS))
+	@for t in generated python_types python abi promises; do \
+	    env -u CC REACH_TEST_BUILD=$(CURDIR)/build/release REACH_API_WRITE=1 REACH_ABI_WRITE=1 python3 tests/e2e/test_$$t.py || exit; done
 
 # Every target for SECONDS, or the one named TARGET; what it finds is under build/fuzz/found.
 SECONDS     ?= 60

@@ -36,6 +36,6 @@ export function planVerdict(plan) {
         return verdict("none", "Nothing to gain: " + strategyName("naive") + ".", plan.reason);
     const gain = best.times_naive ? `${times(best.times_naive)} as fast with ` : "Faster with ";
     const how = best.strategy === "scopes" ? `${passes(best.passes)} over scopes of ${bytes(best.scope_bytes)}`
-        : `${best.windows} ${strategyName(best.strategy)}`;
+        : best.windows ? `${best.windows} ${strategyName(best.strategy)}` : strategyName(best.strategy);
     return verdict("gain", gain + how + ".", plan.reason);
 }

@@ -20,7 +20,7 @@ import reach  # noqa: E402  (its folder has to be named first)
 
 for needed in (TOOL, LIBRARY):
     if not os.path.exists(needed):
-        print(f"there is no {needed}")
+        print(f"there is no {needed}; `make test TEST=tests/e2e/NAME` builds it and runs the script")
         sys.exit(77)
 
 

@@ -308,8 +308,8 @@ class Reach:
             for each allocation, separated by commas.
 
         >>> plan = Reach("file:fingerprint.json").plan(0, bytes="137GiB", element=32)
-        >>> plan.recommended, [option.strategy for option in plan.options][-2]
-        ('windows', 'naive')
+        >>> plan.recommended, plan.options[0].strategy == plan.recommended
+        ('windows', True)
         """
         return self._of_gpu(answers.Plan, "plan", gpu, bytes=bytes, access=access, touches=touches, element=element,
                             transaction=transaction, reserve=reserve, accesses=accesses, launch_us=launch_us,

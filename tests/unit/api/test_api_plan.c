@@ -3,6 +3,7 @@
 #include "tests/unit/support/api_fixture.h"
 
 #include "base/units.h"
+#include "planner/strategy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static void test_plan(void **state)
     assert_string_equal(api_text_in(json, "basis"), "scaled");
     assert_int_equal(json_integer_value(json_object_get(json, "transaction_bytes")), 64);
     assert_true(json_number_value(json_object_get(json, "in_reach_gbps")) == 80);
-    assert_int_equal(json_array_size(json_object_get(json, "options")), 6);
+    assert_int_equal(json_array_size(json_object_get(json, "options")), STRATEGY_COUNT);
     assert_true(possible(json, "naive") && possible(json, "scopes") && possible(json, "windows"));
     assert_true(json_is_null(json_object_get(option_of(json, "naive"), "gbps")));
     assert_string_equal(api_text_in(option_of(json, "naive"), "gbps_reason"), "not-measured");

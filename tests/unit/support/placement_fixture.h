@@ -26,4 +26,7 @@ void placement_check_balance(const struct fingerprint *fp, const struct placemen
 /* Returns the planner's option of this strategy, at any rank. */
 const struct strategy_option *placement_option(const struct strategy_answer *a, enum strategy s);
 
+/* Compares the strategy of an option by name, so that a failure prints both names. */
+void placement_assert_recommends(const struct strategy_option *o, enum strategy expected);
+
 #endif

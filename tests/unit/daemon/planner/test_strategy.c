@@ -60,16 +60,16 @@ static void test_inside_nothing_is_worth_doing(void **state)
     (void)state;
     placement_make_large(&fp);
     plan(&(struct job_request){.bytes = 64 * GIB - 2 * MIB, .scan_gps = 1, .input_bytes = 4});
-    assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
+    placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
     assert_non_null(strstr(answer.reason, "No strategy is worth its cost"));
     for (int i = 1; i < STRATEGY_COUNT; i++)
         assert_false(answer.options[i].possible);
     assert_false(answer.has_placement);
     assert_int_equal(answer.passes, 0);
     plan(&(struct job_request){.bytes = 64 * GIB - 2 * MIB + 1});
-    assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
+    placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
     plan(&(struct job_request){.bytes = 100 * GIB});
-    assert_int_equal(answer.options[0].strategy, STRATEGY_WINDOWS);
+    placement_assert_recommends(&answer.options[0], STRATEGY_WINDOWS);
 }
 
 /* There are three passes over 128 GiB with a reach of 64 GiB less one entry. */
@@ -133,7 +133,7 @@ static void test_input(void **state)
     assert_near(gbps(STRATEGY_SCOPES), 128 / 0.16, 1e-9);
     assert_near(placement_option(&answer, STRATEGY_SCOPES)->extra_bytes, 64, 1e-9);
     assert_int_equal(placement_option(&answer, STRATEGY_NAIVE)->bound, BOUND_INPUT);
-    assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
+    placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
     assert_non_null(strstr(answer.reason, "No strategy is worth its cost"));
 }
 
@@ -147,17 +147,17 @@ static void test_fixed_and_unknown(void **state)
     for (int s = STRATEGY_WINDOWS; s < STRATEGY_COUNT; s++)
         assert_false(placement_option(&answer, (enum strategy)s)->possible);
     assert_false(answer.has_placement);
-    assert_int_equal(answer.options[0].strategy, STRATEGY_SCOPES);
+    placement_assert_recommends(&answer.options[0], STRATEGY_SCOPES);
     /* The throughput of atomics within the reach is unknown, and no number is invented. */
     job = (struct job_request){.bytes = 128 * GIB, .access = ACCESS_ATOMIC};
     plan(&job);
     assert_int_equal(answer.basis, BASIS_NONE);
     for (int i = 0; i < STRATEGY_COUNT; i++)
         assert_false(IS_KNOWN(answer.options[i].gbps));
-    assert_int_equal(answer.options[0].strategy, STRATEGY_WINDOWS);
+    placement_assert_recommends(&answer.options[0], STRATEGY_WINDOWS);
     job.no_sm_binding = true;
     plan(&job);
-    assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
+    placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
     /* The job's own measurement is enough, because translation is the same as for reads. */
     job = (struct job_request){
         .bytes = 128 * GIB, .access = ACCESS_ATOMIC, .in_reach_gbps = 500, .element_bytes = 32};
@@ -195,7 +195,7 @@ static void test_sizes(void **state)
     assert_near(answer.in_reach_gbps.v, 1000, 1e-9); /* 0.032 ns, the same as for a line */
     plan(&(struct job_request){.bytes = 128 * GIB, .element_bytes = 1024});
     assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9); /* 0.128 ns are hidden by 0.256 ns of memory */
-    assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
+    placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
     /* With 512 measured as well, 320 is halfway between. */
     fp.throughput.rate_count = 1;
     fp.throughput.rates[0] = (struct access_rate){
@@ -228,7 +228,7 @@ static void test_reserve(void **state)
     assert_int_equal(answer.placement.window_count, 3);
     job.reserve_bytes = 64 * GIB;
     plan(&job);
-    assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
+    placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
     assert_false(answer.options[1].possible);
     assert_non_null(strstr(placement_option(&answer, STRATEGY_WINDOWS)->why, "reserve"));
 }
@@ -266,13 +266,13 @@ static void test_refusals(void **state)
     placement_make_large(&fp);
     fp.windows.reach_bytes = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
     plan(&(struct job_request){.bytes = 100 * GIB});
-    assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
+    placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
     assert_false(answer.options[1].possible);
     /* Without known groups, scopes are still possible. */
     placement_make_large(&fp);
     fp.topology.partition.group_count = 0;
     plan(&(struct job_request){.bytes = 100 * GIB});
-    assert_int_equal(answer.options[0].strategy, STRATEGY_SCOPES);
+    placement_assert_recommends(&answer.options[0], STRATEGY_SCOPES);
     assert_non_null(strstr(placement_option(&answer, STRATEGY_WINDOWS)->why, "share a TLB"));
 }
 
@@ -451,7 +451,7 @@ static void test_touches(void **state)
     job.allocations[0].bytes = 60 * GIB;
     job.allocations[1].touches = 0;
     plan(&job);
-    assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
+    placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
     assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9);
 }
 
@@ -469,7 +469,7 @@ static void test_three_tables(void **state)
     (void)state;
     placement_make_large(&fp);
     plan(&job);
-    assert_int_equal(answer.options[0].strategy, STRATEGY_FILTERED_WINDOWS);
+    placement_assert_recommends(&answer.options[0], STRATEGY_FILTERED_WINDOWS);
     assert_true(gbps(STRATEGY_FILTERED_WINDOWS) > 0.95 * answer.in_reach_gbps.v);
     assert_true(gbps(STRATEGY_NAIVE) < 0.3 * answer.in_reach_gbps.v);
     for (uint32_t w = 0; w < answer.placement.window_count; w++) {
@@ -491,7 +491,7 @@ static void test_batches(void **state)
     (void)state;
     placement_make_large(&fp);
     plan(&job);
-    assert_int_equal(answer.options[0].strategy, STRATEGY_NAIVE);
+    placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
     assert_near(gbps(STRATEGY_NAIVE), 128 / (0.128 + 0.1), 1e-9);
     assert_near(gbps(STRATEGY_WINDOWS), 128 / (0.032 + 0.3), 0.01);
     assert_near(placement_option(&answer, STRATEGY_WINDOWS)->launch_ns, 0.3, 1e-9);
@@ -499,11 +499,11 @@ static void test_batches(void **state)
     assert_int_equal(placement_option(&answer, STRATEGY_WINDOWS)->bound, BOUND_LAUNCH);
     job.accesses = 100000000;
     plan(&job);
-    assert_int_equal(answer.options[0].strategy, STRATEGY_WINDOWS);
+    placement_assert_recommends(&answer.options[0], STRATEGY_WINDOWS);
     job.accesses = 100000;
     job.launch_us = 1;
     plan(&job);
-    assert_int_equal(answer.options[0].strategy, STRATEGY_WINDOWS);
+    placement_assert_recommends(&answer.options[0], STRATEGY_WINDOWS);
 }
 
 /* Over twice the reach, half of the reads miss for 0.128 ns, so a miss is 0.256 ns. Each of
