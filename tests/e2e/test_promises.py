@@ -43,7 +43,7 @@ def slugs():
     text = read("daemon", "base", "status.c")
     for path in glob.glob(os.path.join(ROOT, "api", "**", "*.c"), recursive=True):
         text += read(path)
-    found = re.findall(r'(?:\[STATUS_\w+\] = \{|\.slug = )"([a-z-]+)"', text)
+    found = re.findall(r'(?:\[STATUS_\w+\] =\s*\{|\.slug = )"([a-z-]+)"', text)
     assert len(found) > 15, found
     yield from (f"problem {slug}" for slug in found)
 
