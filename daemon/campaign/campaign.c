@@ -1,12 +1,12 @@
-/* campaign.c: the order of a measurement, coarse to fine.
+/* campaign.c: schedules the probes of a measurement, from coarse to fine, in these phases:
  *
- *   warm-up   idle chips clock down; also lists the SM ids
- *   control   beside other processes: whether they take entries away (analysis/levels/control.h)
- *   sweeps    two at one large stride: up to 256 pages behind one line, and beyond (levels.h)
- *   entries   bytes that an entry translates, for each step of the sweeps
- *   refine    onset and saturation to the page
- *   sharing   rounds or pairs for each level, until every SM is in a group (sharing_probes.c)
- *   confirm   onsets a second time (analysis/sharing/confirm.h)
+ *   warm-up   raises the clocks of an idle chip, and lists the SM ids
+ *   control   checks whether other processes take entries away (analysis/levels/control.h)
+ *   sweeps    walks up to 256 pages that share one line, and more pages, at one large stride
+ *   entries   finds the bytes that an entry translates, for each step of the sweeps
+ *   refine    finds onset and saturation to the page
+ *   sharing   makes rounds or pairs for each level until every SM is in a group (sharing_probes.c)
+ *   confirm   measures onsets a second time (analysis/sharing/confirm.h)
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   sides     depth full: the sides of the L2 (analysis/caches/sides.h)
  *   caches    depth full: the data caches and memory's latency (analysis/caches/hierarchy.h)
@@ -16,12 +16,13 @@
  *   reads     depth full: throughput with and without windows (read_probes.c)
  *   rates     depth full: random accesses of other kinds (read_probes.c)
  *   runs      depth full: random reads over physical runs (analysis/throughput/contiguity.h)
- *   groups    depth full: random reads of each group alone, and of pairs
- *   memory    depth full and memory: kinds of memory beside the device's (memory_probes.c)
- *   matrix    depth matrix: every SM against every SM at the window level
+ *   groups    depth full: random reads of each group alone, and of pairs of groups
+ *   memory    depth full and memory: kinds of memory other than device memory (memory_probes.c)
+ *   matrix    depth matrix: pairs of all SMs at the window level
  *
- * The steps of the caches depend on one another, and each takes a millisecond. So the GPU gets
- * fillers beside them: sets read, in flight and groups depend only on the phases before the caches.
+ * The steps of the phase caches depend on one another, and each takes a millisecond. So the GPU
+ * gets fillers beside these steps. Fillers are probes of the phases sets read, in flight and
+ * groups, which depend only on phases before caches.
  *
  * Each call schedules the first missing probes. Observations are scanned again only if the memo of
  * the last call is out of date. With or without a memo, the same observations lead to the same
@@ -53,19 +54,20 @@
 enum {
     WARM_UP_US = 5000,
     WARM_UP_REPEATS = 2,
-    LINE_SWEEP_PAGES = 256, /* the cuda source backs up to 1024 pages by one line (cuda_arena.h) */
+    LINE_SWEEP_PAGES = 256, /* pages of the first sweep; the CUDA source can map 1024 pages to one
+                               line (cuda_arena.h) */
     BULK_SWEEP_FIRST = 64,
     SWEEP_PAGES = 8192,
     POINTS_AN_OCTAVE = 4,
-    MOST_SWEEPS = 4, /* sweeps of each range, until two agree */
-    FILLERS = 6      /* fillers of one step */
+    MOST_SWEEPS = 4, /* limit of the sweeps of one range, of which two must agree */
+    FILLERS = 6      /* largest number of fillers of one step */
 };
 
-/* Part of the groups' reads: each group alone and each pair once. */
+/* The share of the phase groups after each group was read alone and each pair was read once. */
 #define GROUPS_FIRST_PART 0.9
 
-/* The progress at the end of the phases of depth quick, and of full. The phases of a deeper depth
- * take about as much time again. */
+/* The progress of each depth at the end of the phases of depth quick and of depth full. The phases
+ * of a deeper depth take about the same time as all phases before. */
 static const struct {
     double quick, full;
 } done_at[DEPTH_COUNT] = {[DEPTH_QUICK] = {1.0, 1.0},
@@ -90,13 +92,14 @@ struct phase {
     const struct observation_set *set;
     const struct structure *s;
     enum depth depth;
-    uint16_t sm;  /* counts the work of one SM */
-    double quick; /* share of the measurement that is done at the end of each depth */
+    uint16_t sm;  /* the SM that probes of one SM use */
+    double quick; /* progress at the end of the phases of depth quick, and of depth full */
     double full;
     struct err *err;
 };
 
-/* Adds points from `first` to `last` pages, POINTS_AN_OCTAVE for each doubling, `last` included. */
+/* Adds points from `first` to `last` pages: POINTS_AN_OCTAVE points for each doubling, and
+ * `last`. */
 static void add_points(struct probe_spec *spec, uint64_t first, uint64_t last)
 {
     static const double ratio = 1.189207115002721; /* 2^(1/4) */
@@ -110,8 +113,8 @@ static void add_points(struct probe_spec *spec, uint64_t first, uint64_t last)
     spec->points[spec->point_count++] = last;
 }
 
-/* Schedules the sweep from `first` to `last` pages, unless it is present and confirmed. Returns how
- * often it was made. */
+/* Schedules the sweep from `first` to `last` pages, unless it is present and confirmed. Returns the
+ * number of times that it was made. */
 static uint32_t add_sweep(const struct phase *p, uint64_t first, uint64_t last,
                           struct campaign_step *out)
 {
@@ -129,8 +132,8 @@ static uint32_t add_sweep(const struct phase *p, uint64_t first, uint64_t last,
     return asked;
 }
 
-/* Schedules a control at the beginning and at the end, if there are other processes that may take
- * entries away. */
+/* Schedules a control if there are fewer than `wanted` and other processes may take entries
+ * away. */
 static enum status schedule_control(const struct phase *p, uint32_t wanted,
                                     struct campaign_step *out)
 {
@@ -169,7 +172,8 @@ static enum status schedule_sweeps(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
-/* Two levels that look alike, or two paths, may need the same probe. */
+/* Returns whether the step has this probe already. Two similar levels, or two paths, may need the
+ * same probe. */
 static bool is_in_step(const struct campaign_step *step, const struct probe_spec *spec)
 {
     for (uint32_t i = 0; i < step->spec_count; i++)
@@ -191,8 +195,8 @@ static enum status schedule_entries(const struct phase *p, struct campaign_step 
     return STATUS_OK;
 }
 
-/* Schedules one refinement for each level that can be refined further. If the test exists already,
- * the level cannot be refined; otherwise the test would be repeated indefinitely. */
+/* Schedules one refinement for each level that can be refined further. If the test was made
+ * already, the level cannot be refined, and the test is not repeated. */
 static enum status schedule_refinements(const struct phase *p, struct campaign_step *out)
 {
     for (uint32_t k = 0; k < p->s->level_count; k++) {
@@ -238,8 +242,8 @@ static enum status schedule_confirmations(const struct phase *p, struct campaign
     return STATUS_OK;
 }
 
-/* Packs traces into probes, several cycles each. Leaves out a probe that the GPU cannot run, or
- * that another level with the same entry size needs too. */
+/* Packs traces into probes of several cycles each. Leaves out a probe that the GPU cannot run or
+ * that the step has already, for another level with the same entry size. */
 static void add_traces(const struct observation_set *set, struct trace_ask *asks, uint32_t count,
                        uint16_t sm, struct campaign_step *out)
 {
@@ -252,9 +256,10 @@ static void add_traces(const struct observation_set *set, struct trace_ask *asks
     }
 }
 
-/* A phase ends when none of its probes is missing, and observations are only added. So an
- * observation of a later phase, after all of this one, shows that this phase is over. A new check
- * would read every load again, hundreds of times in a measurement. */
+/* Returns whether a phase with probes of kind `kind` is over. A phase ends when none of its probes
+ * is missing, and observations are only added. So an observation of kind `later` after all
+ * observations of kind `kind` shows the end. A search for missing probes would read all loads
+ * again, hundreds of times in a measurement. */
 static bool is_over(const struct observation_set *set, enum probe_kind kind, enum probe_kind later)
 {
     bool any = false;
@@ -302,8 +307,8 @@ static enum status schedule_working_sets(const struct phase *p, struct campaign_
     return STATUS_OK;
 }
 
-/* Two structs whose padding differs count as different; the only cost is that some work is done
- * twice. */
+/* Returns whether two structs have equal bytes. If only padding differs, the result is false, and
+ * some work is done twice. */
 static bool same_bytes(const void *a, const void *b, size_t bytes)
 {
     return memcmp(a, b, bytes) == 0;
@@ -313,7 +318,7 @@ static enum status schedule_caches(const struct phase *p, struct campaign_step *
 {
     struct hierarchy_estimate estimate;
 
-    if (is_over(p->set, PROBE_CACHE, PROBE_SHARED)) /* the next phase that is not a filler */
+    if (is_over(p->set, PROBE_CACHE, PROBE_SHARED)) /* the next phase without fillers */
         return STATUS_OK;
     hierarchy_estimate(p->set, &estimate);
     for (uint32_t i = 0; i < estimate.walks.ask_count; i++)
@@ -392,15 +397,15 @@ static enum status schedule_matrix(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
-/* The phases in order, with the lowest depth of each. `message` describes a step of the phase, at
- * the progress of depth quick. A phase without a message, or with another progress, describes its
- * step itself. */
+/* The phases in order, with the lowest depth of each. `message` describes a step of the phase. A
+ * phase with another text, or whose progress is not the progress of depth quick, sets them
+ * itself. */
 static const struct {
     enum status (*schedule)(const struct phase *p, struct campaign_step *out);
     enum depth depth;
     const char *message;
-    bool is_chain; /* its steps depend on one another, so fillers run beside them */
-    bool fills;    /* its probes serve as fillers */
+    bool is_chain; /* the steps of the phase depend on one another, so fillers run beside them */
+    bool fills;    /* the probes of the phase serve as fillers */
 } phases[] = {
     {schedule_first_control, DEPTH_QUICK,
      .message = "whether other processes take translations away"},
@@ -429,8 +434,8 @@ static const struct {
 };
 enum { PHASES = sizeof phases / sizeof phases[0] };
 
-/* There are no fillers beside other processes: an interrupted step would also have to wait for
- * them. */
+/* Adds fillers to a step of phase `now`. Beside other processes there are no fillers, because an
+ * interrupted step would have to wait for the fillers. */
 static enum status add_fillers(const struct phase *p, uint32_t now, struct campaign_step *out)
 {
     const uint32_t wanted = out->spec_count;
@@ -452,7 +457,7 @@ static enum status add_fillers(const struct phase *p, uint32_t now, struct campa
     return status;
 }
 
-/* The number of observations of these kinds, given as bits. */
+/* Returns the number of observations in device memory whose kind has its bit in `kinds`. */
 static size_t count_kinds(const struct observation_set *set, unsigned kinds)
 {
     size_t n = 0;
@@ -463,8 +468,8 @@ static size_t count_kinds(const struct observation_set *set, unsigned kinds)
     return n;
 }
 
-/* Brings the memo up to date with the observations. If new walks only confirm levels, like those
- * that trace a level's sets, the sharing stays as it is. */
+/* Brings the memo up to date with the observations. If new walks only confirm levels, like walks
+ * that trace the sets of a level, the sharing is not computed again. */
 static void memo_renew(const struct observation_set *set, struct campaign_memo *memo)
 {
     const size_t walks = count_kinds(set, 1U << PROBE_CHASE);

@@ -1,10 +1,11 @@
-/* memory_probes.c: see probes.h. Probes of the kinds of memory besides plain device memory.
+/* memory_probes.c: see probes.h. Chooses the probes of kinds of memory other than plain device
+ * memory.
  *
- * Kinds are probed one after the other, because a kind's range is made anew when another was probed
- * in between. The kinds that differ most come first. Each kind gets random reads over regions that
- * double, then halvings of the gap around the cliff. At depth memory, and for pinned memory, it
- * also gets windows, one group alone, numbers of SMs, other accesses and walks. A kind is not begun
- * if the time is too short; it is reported as not measured.
+ * Kinds are probed one after the other, because the source allocates the range of a kind again
+ * after a probe of another kind. The kinds that differ most come first. Each kind gets random reads
+ * over regions that double, then halvings of the gap around the cliff. At depth memory, and for
+ * pinned memory, a kind also gets windows, one group alone, numbers of SMs, other accesses and
+ * walks. If the time is too short for a kind, it is not probed and is reported as not measured.
  */
 #include "campaign/probes.h"
 
@@ -13,34 +14,34 @@
 
 #include <string.h>
 
-/* Times of one region: long enough for several of the slowest accesses. */
+/* Microseconds of reads or other accesses of one region, which are enough for several of the
+ * slowest accesses. */
 enum { MEMORY_READ_US = 1500, MEMORY_RATE_US = 3000, MEMORY_REPEATS = 2, MEMORY_SEED = 20241 };
-/* Time of windows, and of large regions. Half of it, before the count, fills the tables of all
- * groups. After 0.75 ms a part is still missing: H200s read 2 GiB of pinned memory at 7.1 GB/s
- * instead of the 7.8 of a job that runs longer. */
+/* Microseconds of reads in windows and of reads at depth memory. The first half is not counted and
+ * fills the tables of all groups. After 0.75 ms the tables are not full: H200s read 2 GiB of pinned
+ * memory at 7.1 GB/s, and a longer job reads at 7.8. */
 enum { MEMORY_STEADY_US = 4000 };
-/* Walks have at least 2^8 pages, and the seventh has 2^14. */
+/* The first walk has 2^8 pages, and the seventh walk has 2^14 pages. */
 enum { FIRST_WALK_PAGES = 256, WALKS = 7, MOST_WALKS = 9, WALK_SAMPLES = 1024, NEAR_PAGES = 1024 };
 enum { SHORTEST_STRIDE = 1024 };
-enum { MOST_TRIES = 3, FINEST = 16 /* a bound is known to this part of the onset */ };
+enum { MOST_TRIES = 3, FINEST = 16 /* a bound is precise to 1/FINEST of the onset */ };
 
 #define SMALLEST_BYTES MEMORY_LEAST_HOST_BYTES
 #define SHORTEST_BYTES MIB
-/* The longest range that is not mapped again and again; it must be made before a probe's
- * deadline. */
+/* The longest range that is not an alias. It must be allocated before the deadline of a probe. */
 #define LONGEST_BYTES (32 * GIB)
-/* The longest range of pinned memory. The driver pins it in one call, and other processes wait
- * meanwhile. It is twice the reach of windows on an H200 (4.25 GiB), so that their cliff is
+/* The longest range of pinned memory, which the driver pins in one call while other processes wait.
+ * It is about twice the reach of windows on an H200 (4.25 GiB), so that the cliff of windows is
  * visible. */
 #define LONGEST_PINNED_BYTES (8 * GIB)
-/* The bytes that a second of budget makes present: half a second was measured for each GiB (memory
- * of pages of 4 KiB that the driver allocates). */
+/* The bytes that are allocated per second of budget. Half a second was measured for each GiB of
+ * pages of 4 KiB that the driver allocates. */
 #define BYTES_A_SECOND (2 * GIB)
-/* Time of the curve and the search for the cliff, and of one step in detail. */
+/* Milliseconds of the curve and the search for the cliff, and of one detailed step. */
 enum { CURVE_MS = 80, DETAIL_MS = 60 };
 
-/* Defaults by depth, if the limits have no other value. At depth full a range is the shortest that
- * shows a cliff at half of it; at depth memory it is as long as its share of the time allows. */
+/* Defaults for limits without a value, by depth. At depth full the cliff is visible if it is in the
+ * first half of the range. At depth memory the range is as long as its share of the time allows. */
 static const struct {
     uint32_t ms;
     uint64_t most_bytes, alias_bytes;
@@ -55,18 +56,18 @@ static const enum memory_kind kinds[] = {MEMORY_MANAGED_HOST,         MEMORY_HOS
                                          MEMORY_HOST_VIRTUAL,         MEMORY_MANAGED_DEVICE};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* Share of the plateau that counts as equally fast, because of noise. */
+/* The share of the plateau from which a region counts as equally fast, because of noise. */
 static const double AS_FAST = 0.98;
 
 /* The input of every step. */
 struct memory_plan {
     const struct observation_set *set;
-    const struct sm_partition *groups; /* NULL without groups */
+    const struct sm_partition *groups; /* groups of SMs that share a TLB; NULL if unknown */
     struct memory_estimate e;
     uint64_t most_bytes; /* longest range of the kind */
-    bool is_alias;       /* the range is one handle that is mapped again and again */
-    uint32_t read_us;    /* time of one region */
-    nsec_t left;         /* remaining time for all kinds */
+    bool is_alias;       /* the range is an alias: one handle that is mapped repeatedly */
+    uint32_t read_us;    /* microseconds of reads of one region */
+    nsec_t left;         /* nanoseconds that remain for all kinds */
     struct campaign_step *out;
 };
 
@@ -86,7 +87,7 @@ static bool same_probe(const struct probe_spec *a, const struct probe_spec *b)
            (a->kind != PROBE_READ || same_read(a, b));
 }
 
-/* Returns whether the spec has an answer, or was tried too often. */
+/* Returns whether the set has a result of the spec, or the spec failed MOST_TRIES times. */
 static bool is_done(const struct observation_set *set, const struct probe_spec *spec)
 {
     uint32_t tries = 0;
@@ -99,7 +100,7 @@ static bool is_done(const struct observation_set *set, const struct probe_spec *
     return tries >= MOST_TRIES;
 }
 
-/* Returns true if there is a probe to run. */
+/* Adds a probe. Returns false if it has no points, cannot run, or is done. */
 static bool add(struct memory_plan *p, const struct probe_spec *spec)
 {
     if (spec->point_count == 0 || probe_check(spec, &p->set->limits, NULL) != STATUS_OK ||
@@ -110,7 +111,7 @@ static bool add(struct memory_plan *p, const struct probe_spec *spec)
     return true;
 }
 
-/* A READ without points, by all SMs in one window, or without SMs. */
+/* Returns a READ without points, with all SMs in one window or with all SMs idle. */
 static struct probe_spec read_spec(const struct memory_plan *p, bool all)
 {
     struct probe_spec spec = {.kind = PROBE_READ,
@@ -133,8 +134,8 @@ static bool add_region(struct memory_plan *p, struct probe_spec *spec, uint64_t 
     return add(p, spec);
 }
 
-/* Halves the gap between the largest region that is reached and the smallest that is not. Returns 0
- * if the gap is narrow. */
+/* Returns the middle between the largest region that is reached and the smallest region that is
+ * not, or 0 if the gap is narrow. */
 static uint64_t middle(const struct memory_bounds *b)
 {
     if (b->reach == 0 || b->onset == 0 || b->onset - b->reach <= b->onset / FINEST)
@@ -144,7 +145,8 @@ static uint64_t middle(const struct memory_bounds *b)
 
 /* ---- the missing probes of one kind ---- */
 
-/* Adds regions that double, up to the whole range, and one that any table should reach. */
+/* Adds regions that double, up to the whole range, and one short region that every TLB should
+ * reach. */
 static bool add_curve(struct memory_plan *p)
 {
     const bool in_l2 = p->e.kind == MEMORY_MANAGED_DEVICE;
@@ -161,7 +163,8 @@ static bool add_curve(struct memory_plan *p)
     return add(p, &spec);
 }
 
-/* Halves the gap around the cliff, or, if the curve falls from its first region on, that region. */
+/* Adds the middle of the gap around the cliff. If the curve falls from its first region on, adds
+ * half of that region. */
 static bool add_cliff(struct memory_plan *p)
 {
     struct probe_spec spec = read_spec(p, true);
@@ -172,8 +175,8 @@ static bool add_cliff(struct memory_plan *p)
     return bytes > 0 && add_region(p, &spec, bytes);
 }
 
-/* Adds windows by group, and the control, over the regions of the curve beyond the reach, until one
- * is slow; then the gap is halved. */
+/* Adds windows by group, and the control, over regions of the curve beyond the reach until a region
+ * is slow. Then adds the middle of the gap. */
 static bool add_windows(struct memory_plan *p)
 {
     const struct memory_bounds *const b = &p->e.windows_reach;
@@ -197,7 +200,7 @@ static bool add_windows(struct memory_plan *p)
     return add_region(p, &spec, bytes) || any;
 }
 
-/* Returns the largest group, the first of equals. */
+/* Returns the largest group; the lowest number wins ties. */
 static uint32_t largest_group(const struct sm_partition *groups)
 {
     uint32_t sms[REACH_MAX_GROUPS] = {0};
@@ -230,8 +233,8 @@ static bool add_alone(struct memory_plan *p)
     return add(p, &spec);
 }
 
-/* A region well within the reach of all: the largest of the curve, up to half of the reach, that is
- * read as fast as any. Some kinds slow down long before they fall below 90 %. */
+/* Returns the largest region of the curve, up to half of the reach, that is as fast as the plateau.
+ * Some kinds slow down long before their speed falls below 90 %. */
 static uint64_t near_bytes(const struct memory_plan *p)
 {
     const struct memory_bounds *const b = &p->e.reach;
@@ -243,8 +246,8 @@ static uint64_t near_bytes(const struct memory_plan *p)
     return near;
 }
 
-/* Adds 1, 2, 4 .. SMs, spread over the chip. Large numbers are added only if small ones do not fill
- * the link, because the smallest sufficient number is wanted. */
+/* Adds reads by 1, 2, 4 .. SMs, spread over the chip. More than FEW_SMS are added only if fewer SMs
+ * do not fill the link, because the smallest sufficient number is wanted. */
 static bool add_counts(struct memory_plan *p)
 {
     enum { FEW_SMS = 8 };
@@ -287,8 +290,8 @@ static uint64_t power_of_two(uint64_t v)
     return p;
 }
 
-/* Adds one walk within the reach. Beyond the reach, over one footprint, it adds walks whose stride
- * is halved, until the shortest stride does not miss. */
+/* Adds one walk within the reach. Adds walks beyond the reach over one footprint, with strides that
+ * are halved until the shortest stride does not miss. */
 static bool add_walks(struct memory_plan *p)
 {
     struct probe_spec spec = {.kind = PROBE_CHASE,
@@ -323,8 +326,9 @@ static bool add_walks(struct memory_plan *p)
 
 /* ---- which kind ---- */
 
-/* Managed memory on the device is cached, so a measurement needs a large part of the device: three
- * quarters of the free memory at depth memory. Returns 0 if that is too little. */
+/* Returns the range of managed memory at the device, or 0 if there is too little memory. Caches
+ * keep a part of it, so the range is large: three quarters of the free memory. Depths below memory
+ * do not probe this kind. */
 static uint64_t managed_bytes(const struct observation_set *set, enum depth depth)
 {
     const uint64_t held = set->limits.device_memory_bytes;
@@ -334,15 +338,15 @@ static uint64_t managed_bytes(const struct observation_set *set, enum depth dept
     return depth == DEPTH_MEMORY && bytes >= 2 * memory_cached_bytes(set) ? bytes : 0;
 }
 
-/* Returns whether the range is one handle that is mapped again and again. Host memory at depth
- * memory is not: 16 GiB of a handle of 128 MiB were read at 4.3 GB/s on an H200, other pinned
- * memory at 5.2. */
+/* Returns whether the range is an alias, that is one handle that is mapped repeatedly. Host memory
+ * at depth memory is no alias. On an H200, 16 GiB of a handle of 128 MiB were read at 4.3 GB/s, and
+ * other pinned memory at 5.2 GB/s. */
 static bool is_alias(enum memory_kind kind, enum depth depth)
 {
     return kind == MEMORY_PEER || (kind == MEMORY_HOST_VIRTUAL && depth != DEPTH_MEMORY);
 }
 
-/* The range of a kind. Memory that is mapped again and again may have any length. */
+/* Returns the length of the range of a kind. An alias may have any length. */
 static uint64_t range_of(const struct observation_set *set, enum depth depth, uint32_t ms,
                          enum memory_kind kind)
 {
@@ -373,8 +377,8 @@ static nsec_t time_spent(const struct observation_set *set)
     return spent;
 }
 
-/* Milliseconds until the cliff of this kind is known, from the time per GiB on the host of
- * an H200. */
+/* Returns the milliseconds until the cliff of this kind is known, from the time per GiB on the host
+ * of an H200. */
 static uint64_t expected_ms(const struct memory_plan *p)
 {
     static const uint32_t ms_a_gib[MEMORY_KIND_COUNT] = {
@@ -382,13 +386,14 @@ static uint64_t expected_ms(const struct memory_plan *p)
         [MEMORY_HOST_REGISTERED] = 230, [MEMORY_HOST_REGISTERED_HUGE] = 120,
         [MEMORY_MANAGED_DEVICE] = 30,   [MEMORY_HOST_VIRTUAL] = 230,
     };
-    enum { ALIAS_MS_A_GIB = 22 }; /* per GiB of a range that is mapped again and again */
+    enum { ALIAS_MS_A_GIB = 22 }; /* milliseconds per GiB of an alias */
 
     return CURVE_MS +
            (p->is_alias ? ALIAS_MS_A_GIB : ms_a_gib[p->e.kind]) * (p->most_bytes / MIB) / 1024;
 }
 
-/* Schedules the next probes of one kind. Returns false if none is missing. */
+/* Schedules the next probes of one kind. Returns false if no probe is missing or the time is too
+ * short. */
 static bool schedule_kind(struct memory_plan *p, bool in_detail)
 {
     static bool (*const steps[])(struct memory_plan * p) = {add_windows, add_alone, add_counts,

@@ -1,10 +1,10 @@
 /* read_probes.c: see probes.h.
  *
- * Regions are doublings up to the whole memory, and points around each level's reach, where the
- * curve bends. Windows are as few as the reach allows. Each contains whole groups and about the
- * same number of SMs. The control assigns the same number of windows along the SMs in order of
- * their groups, so that every group is spread over several windows. A job with windows but without
- * groups would do that. The control must gain nothing (Walker 2024, figure 1).
+ * Regions double up to the whole memory. More regions are around the reach of each level, where the
+ * curve bends. There are as few windows as the reach allows. Each window has whole groups, and all
+ * windows have about the same number of SMs. The control assigns the same number of windows along
+ * the SMs in order of their groups, so that every group is spread over several windows. A job that
+ * ignores groups would have such windows. The control must gain nothing (Walker 2024, figure 1).
  */
 #include "campaign/probes.h"
 
@@ -17,7 +17,7 @@ enum {
     READ_US = 1000,
     READ_SEED = 20240,
     MAX_REGIONS = 30,
-    MOST_BEYOND = 5 /* regions beyond the reach, for other kinds of access */
+    MOST_BEYOND = 5 /* largest number of regions beyond the reach for other kinds of access */
 };
 
 /* Regions in ascending order, without duplicates; the last is the largest that can be probed. */
@@ -97,8 +97,8 @@ void read_probes_by_sm(const struct sm_partition *partition, uint32_t windows, u
                 out[id] = (uint16_t)(n++ % windows);
 }
 
-/* The answer to `spec` with the most repeats, at least its own number. Returns NULL if there is
- * none. */
+/* Returns the observation of `spec` with the most repeats, or NULL if no observation has at least
+ * the repeats of `spec`. */
 static const struct observation *find_read(const struct observation_set *set,
                                            const struct probe_spec *spec)
 {
@@ -117,7 +117,7 @@ static const struct observation *find_read(const struct observation_set *set,
     return found;
 }
 
-/* A spec that reads the points of `o` whose repeats disagree again, with more repeats. */
+/* Returns a spec with more repeats for those points of `o` whose repeats disagree. */
 static struct probe_spec read_again(const struct observation *o, const struct probe_spec *spec)
 {
     struct probe_spec again = *spec;
@@ -131,8 +131,8 @@ static struct probe_spec read_again(const struct observation *o, const struct pr
     return again;
 }
 
-/* Adds the spec, unless it has no points, there is no room, or the set has its answer. In the last
- * case, adds the points that need more repeats. */
+/* Adds the spec if it has points and the step has room. If the set has an observation of the spec,
+ * adds only the points that need more repeats. */
 static void add_spec(const struct observation_set *set, const struct probe_spec *spec,
                      struct campaign_step *out)
 {
@@ -144,7 +144,7 @@ static void add_spec(const struct observation_set *set, const struct probe_spec 
         out->specs[out->spec_count++] = wanted;
 }
 
-/* A READ with this number of windows, without points and with all SMs idle. */
+/* Returns a READ with this number of windows, without points and with all SMs idle. */
 static struct probe_spec base_spec(uint32_t windows)
 {
     struct probe_spec spec = {.kind = PROBE_READ,
@@ -198,9 +198,9 @@ void read_probes_next(const struct observation_set *set, const struct structure 
 
 /* ---- other kinds of access ---- */
 
-/* The regions are a part of the curve's, so that each number has a 128-byte read beside it. They
- * are the largest within the reach, and a regular selection of those beyond it. Like the regions of
- * the curve, they are closest around each level's reach, where the curve bends. */
+/* Chooses regions of the curve, so that each number can be compared with a 128-byte read. The
+ * choice is the largest region within the reach, and a regular selection of the regions beyond the
+ * reach. */
 static void choose_points(const struct read_regions *regions, struct maybe_u64 reach,
                           struct probe_spec *spec)
 {
@@ -213,7 +213,8 @@ static void choose_points(const struct read_regions *regions, struct maybe_u64 r
     const uint32_t beyond = regions->count - first;
     const uint32_t taken = beyond < MOST_BEYOND ? beyond : MOST_BEYOND;
     for (uint32_t k = 0; k < taken; k++) {
-        /* The first and the last region, and the nearest whole places between them. */
+        /* the places of the first and the last region, and rounded places at equal distances
+         * between them */
         const uint32_t place =
             taken > 1 ? (2 * k * (beyond - 1) + taken - 1) / (2 * (taken - 1)) : 0;
         spec->points[spec->point_count++] = regions->bytes[first + place];

@@ -6,7 +6,8 @@
 
 enum { ROUND_REPEATS = 3, ROWS_A_STEP = 8, MATRIX_ROWS = 12 };
 
-/* Votes end after fifteen. A probe that was made more often is no evidence about its level. */
+/* The largest number of times that a probe is made. Votes end after fifteen, so a probe that was
+ * made more often gives no evidence about its level. */
 enum { MOST_ASKED = 20 };
 
 /* Makes a round for level k with this pivot. Returns false if rounds do not fit the level. */
@@ -42,8 +43,8 @@ static bool has_row(const struct observation_set *set, const struct structure *s
     return false;
 }
 
-/* Chooses the first rows: neighboring SMs and distant ones, to show a level shared by two SMs or by
- * a cluster. */
+/* Chooses the first rows: neighboring SMs and distant SMs, which show a level that two SMs or a
+ * cluster share. */
 static void choose_sample(const uint16_t *sm_ids, uint32_t sms, struct probe_spec *out)
 {
     const uint32_t wanted[SHARING_SAMPLE] = {0,       1,           2,           sms / 4,
@@ -59,7 +60,7 @@ static void choose_sample(const uint16_t *sm_ids, uint32_t sms, struct probe_spe
     }
 }
 
-/* Chooses the lowest SMs that are in no group yet. */
+/* Chooses the lowest SMs that have no group yet. Returns their number. */
 static uint32_t choose_ungrouped(const struct sharing_estimate *sharing, const uint16_t *sm_ids,
                                  uint32_t sms, uint32_t most, uint16_t *out)
 {
@@ -87,9 +88,9 @@ static void schedule_unsettled(const struct observation_set *set, const struct s
     step->specs[step->spec_count++] = pairs;
 }
 
-/* Schedules the next probes of level k. Returns false if neither method fits. Every second SM
- * without a group is a pivot: neighbors often share a group, and a round that finds a known group
- * only confirms it. */
+/* Schedules the next probes of level k. Returns false if neither rounds nor pairs fit. Every second
+ * SM without a group is a pivot, because neighbors often share a group, and a second round of a
+ * group only confirms it. */
 static bool schedule_level(const struct observation_set *set, const struct structure *s, uint32_t k,
                            struct campaign_step *step)
 {
@@ -123,7 +124,7 @@ static bool schedule_level(const struct observation_set *set, const struct struc
     return true;
 }
 
-/* The number of times that the probe was made. */
+/* Returns the number of times that the probe was made. */
 static uint32_t count_asked(const struct observation_set *set, const struct probe_spec *spec)
 {
     uint32_t asked = 0;

@@ -1,8 +1,9 @@
 /* verify_probes.c: see verify_probes.h.
  *
- * The estimate counts the loads that one SM makes one after the other, and counts each as a miss of
- * every level. An H200 needs 7.6 thousand loads for its second level and 4.6 thousand for each
- * repeat of a round, at 0.3 us each. That is 2 ms, and 4 ms for each of its groups.
+ * The estimate of the time counts the loads that one SM makes one after the other, and assumes that
+ * each load misses every level. An H200 needs 7600 loads for its second level and 4600 loads for
+ * each repeat of a round, at 0.3 us per load. The result is 2 ms for the level and 4 ms for each
+ * group.
  */
 #include "campaign/verify_probes.h"
 
@@ -12,12 +13,12 @@
 #include <string.h>
 
 enum {
-    BASE_CYCLES = 500,         /* cost of a load, if nothing is known */
-    USUAL_CLOCK_KHZ = 1400000, /* clock if it was not reported */
+    BASE_CYCLES = 500,         /* assumed cost of a load without misses */
+    USUAL_CLOCK_KHZ = 1400000, /* assumed clock if the clock was not reported */
     WARM_UP_US = 4000
 };
 
-/* The number of loads that one SM makes in a row. */
+/* Returns the number of loads that one SM makes one after the other. */
 static double loads_of(const struct probe_spec *s, uint32_t sms)
 {
     double loads = 0;
@@ -70,7 +71,8 @@ void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits
     uint32_t rounds = 0;
 
     memset(out, 0, sizeof *out);
-    spec = campaign_warm_up(WARM_UP_US, 1); /* an idle chip has a low clock */
+    spec = campaign_warm_up(WARM_UP_US,
+                            1); /* an idle chip has a low clock, so it is warmed up first */
     add(out, &spec);
     for (uint32_t k = 0; k < fp->level_count; k++) {
         if (!check_level_test(fp, k, limits, sm, &spec))
@@ -88,7 +90,7 @@ void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits
         rounds += 1;
     }
     if (out->spec_count == 1)
-        out->spec_count = 0; /* there is nothing to warm up for */
+        out->spec_count = 0; /* without other probes no warm-up is needed */
     snprintf(out->message, sizeof out->message, "is it still the chip that was measured?");
 }
 

@@ -1,5 +1,5 @@
-/* compare.c: looks up each value of a fingerprint in its kind. Both are in the order of metrics.h,
- * so the next value is nearly always next to the last one. */
+/* compare.c: compares each value of a fingerprint with its kind. The values of both are in the
+ * order of metrics.h, so the next value is nearly always next to the last one. */
 #include "compare/compare.h"
 
 #include "compare/outlier.h"
@@ -50,7 +50,8 @@ static struct compared *add_row(struct comparison *c, const char *name)
     return row;
 }
 
-/* The index of the property called `name`, or the number of properties if it is absent. */
+/* Returns the index of the property called `name`, or the number of properties if there is no such
+ * property. */
 static uint32_t find(const struct reference_kind *k, uint32_t from, const char *name)
 {
     for (uint32_t i = 0; i < k->property_count; i++) {
@@ -82,7 +83,7 @@ static void add_property(void *self, const char *name, enum known known, double 
         row->verdict = COMPARE_ODD;
 }
 
-/* Places a number among the chips that have it, including this one. */
+/* Judges a number among the numbers of all chips that have it, including this chip. */
 static enum compare_verdict judge(struct comparison *c, struct compared *row)
 {
     const struct reference_number *const n = row->number;

@@ -1,6 +1,6 @@
-/* metrics.c: splits a fingerprint into named values, by the tables of fingerprint/members.h. The
- * names are the paths of its JSON: "tlb.levels[2].entries" (the level's number),
- * "throughput.curve[64G].naive_gbps" (the region's size). */
+/* metrics.c: splits a fingerprint into named values, by the tables of fingerprint/members.h. A name
+ * is a path in the JSON document with the key of an element instead of its index:
+ * "tlb.levels[2].entries", "throughput.curve[64G].naive_gbps". */
 #include "compare/metrics.h"
 
 #include "base/assert.h"
@@ -19,8 +19,8 @@ enum { SIZE_BYTES = 24 };
 struct visit {
     metric_fn *visit;
     void *self;
-    bool design;     /* visits the structure, not the metrics */
-    bool unmeasured; /* pairs of groups, if no pair was measured */
+    bool design;     /* visit the structure and not the metrics */
+    bool unmeasured; /* the object was not measured, so its numbers are unknown */
     char path[METRIC_NAME_BYTES];
 };
 
@@ -29,7 +29,7 @@ static void emit(struct visit *v, const char *name, enum known known, double val
 {
     const size_t n = strlen(v->path);
 
-    REACH_ASSERT(n + strlen(name) < sizeof(v->path)); /* every row is in the tables */
+    REACH_ASSERT(n + strlen(name) < sizeof(v->path)); /* the tables limit the length of a path */
     strcpy(v->path + n, name);
     v->visit(v->self, v->path, known, known == MAYBE_KNOWN ? value : 0, text);
     v->path[n] = '\0';
@@ -47,7 +47,8 @@ static void emit_integer(struct visit *v, const char *name, enum known known, ui
 
 static void visit_object(struct visit *v, const struct object *o, const void *base);
 
-/* Appends to the path. Returns the length before, to which the path is cut afterwards. */
+/* Appends to the path. Returns the previous length, to which the caller truncates the path
+ * afterwards. */
 __attribute__((format(printf, 2, 3))) static size_t enter(struct visit *v, const char *format, ...)
 {
     const size_t n = strlen(v->path);
@@ -59,8 +60,8 @@ __attribute__((format(printf, 2, 3))) static size_t enter(struct visit *v, const
     return n;
 }
 
-/* One class means that no second class was certain. One group further from the others of its class
- * is enough for that, so the number does not describe the chip. */
+/* Returns the state of a number. One class means that no second class was certain, so this number
+ * does not describe the chip and counts as unknown. */
 static enum known known_of(const struct member *m, const void *base)
 {
     if (!member_is_maybe(m))
@@ -84,8 +85,8 @@ static void visit_number(struct visit *v, const struct member *m, const void *ba
         emit_integer(v, m->name, known, (uint64_t)member_value(m, base));
 }
 
-/* The least, median and most of a number that each of `count` groups or SMs has, `step` bytes
- * apart. */
+/* Emits the least, the median and the most of a number that each of `count` groups or SMs has. The
+ * numbers are `step` bytes apart. */
 static void emit_many(struct visit *v, const char *name, const void *first, size_t step,
                       uint32_t count)
 {
@@ -108,7 +109,7 @@ static void emit_many(struct visit *v, const char *name, const void *first, size
     v->path[n] = '\0';
 }
 
-/* The number and the order of groups differ from chip to chip. */
+/* Visits the groups as a whole, because their number and order differ from chip to chip. */
 static void visit_groups(struct visit *v, const struct member *list, const void *base)
 {
     const uint32_t groups = member_count(list, base);
@@ -126,7 +127,7 @@ static void visit_groups(struct visit *v, const struct member *list, const void 
     v->path[n] = '\0';
 }
 
-/* Sets by their ways: "16x4,8x1". */
+/* Emits the number of sets with each number of ways as a text: "16x4,8x1". */
 static void visit_sets(struct visit *v, const struct member *list, const struct tlb_level *l)
 {
     char sets[METRIC_NAME_BYTES] = "";
@@ -162,9 +163,9 @@ static void visit_list(struct visit *v, const struct member *list, const void *b
     v->path[length] = '\0';
 }
 
-/* The speed of a kind of memory beyond its reach depends on the size. Depth full reads little more
- * than the reach, and depth memory reads up to 16 GiB of host memory. So the name contains the
- * size. */
+/* Visits the speed of a kind of memory beyond its reach. The name contains the size, because the
+ * speed depends on the size. Depth full reads little more than the reach, and depth memory reads up
+ * to 16 GiB of host memory. */
 static void visit_beyond(struct visit *v, const struct member *m, const struct memory_facts *facts)
 {
     const size_t length = strlen(v->path);
@@ -257,7 +258,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* schema/fleet/ingest.sql has the same names, here and below. */
+/* schema/fleet/ingest.sql excludes the same names as this function and the next one. */
 bool metrics_is_tracked(const char *name)
 {
     const char *const dot = strrchr(name, '.');

@@ -1,11 +1,12 @@
-/* outlier.c: spread and bounds of a number among the chips of a kind. */
+/* outlier.c: computes the spread and the bounds of a number among the chips of a kind. */
 #include "compare/outlier.h"
 
 #include "base/stats.h"
 
 #include <math.h>
 
-/* The median by nearest rank. Rank k of n is at (k - 0.5) / n, which needs no rounding. */
+/* Returns the value of a rank, from 1. Rank k of n is the quantile (k - 0.5) / n, which needs no
+ * rounding. */
 static double of_rank(const double *v, size_t n, uint32_t rank)
 {
     return stats_quantile_f64(v, n, ((double)rank - 0.5) / (double)n);

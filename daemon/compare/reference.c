@@ -26,8 +26,8 @@ static bool is_same_memory(uint64_t a, uint64_t b)
 /* ---- the tree: [{"gpu", "chips", "numbers": {name: [v..]}, "properties": {name: {text: count}},
  * "maps": {hash: count}}] ---- */
 
-/* The member called `name`, which is created if it is absent. The result is borrowed, and NULL if
- * memory runs out. */
+/* Returns the member called `name`, which is created from `take_new` if it is absent. The result is
+ * borrowed; NULL if memory runs out. */
 static json_t *member(json_t *object, const char *name, json_t *take_new)
 {
     json_t *const found = json_object_get(object, name);
@@ -39,7 +39,7 @@ static json_t *member(json_t *object, const char *name, json_t *take_new)
     return json_object_set_new(object, name, take_new) == 0 ? take_new : NULL;
 }
 
-/* Increments the count of `name`. */
+/* Increments the count of `name`. Returns false if memory runs out. */
 static bool count(json_t *object, const char *name)
 {
     json_t *const n = member(object, name, json_integer(0));
@@ -69,7 +69,8 @@ static bool is_same_kind(const json_t *a, const json_t *b)
            is_same_memory(integer_of(a, "memory_bytes"), integer_of(b, "memory_bytes"));
 }
 
-/* The kind of a chip in the tree. The result is borrowed, and NULL if memory runs out. */
+/* Returns the kind of a chip in the tree, which is created if it is absent. The result is borrowed;
+ * NULL if memory runs out. */
 static json_t *kind_for(json_t *tree, json_t *gpu)
 {
     json_t *kind;
@@ -211,7 +212,7 @@ static bool condense_kind(struct reference_kind *out, json_t *kind, char **texts
     return done;
 }
 
-/* The size in bytes of the values of all numbers. */
+/* Returns the size in bytes of the values of all numbers. */
 static size_t count_values(const json_t *kind)
 {
     size_t n = 0;
@@ -241,7 +242,7 @@ static size_t allocate_kind(struct reference_kind *out, json_t *kind)
                      properties * sizeof(*out->properties) + maps * sizeof(*out->maps);
 }
 
-/* An upper bound for the bytes of all texts in the tables. */
+/* Returns an upper bound for the bytes of all texts in the tables. */
 static size_t text_bytes(const json_t *json)
 {
     size_t n = json_is_string(json) ? json_string_length(json) + 1 : 0;
@@ -260,7 +261,7 @@ static size_t text_bytes(const json_t *json)
     return n;
 }
 
-/* Computes the spreads that all other kinds lend to the numbers of a kind. */
+/* Computes the spreads that all other kinds lend to the numbers of kind `to`. */
 static void borrow(struct reference *r, struct reference_kind *to)
 {
     for (uint32_t i = 0; i < r->kind_count; i++) {
@@ -327,7 +328,7 @@ void reference_free(struct reference *take)
 
 /* ---- the folder ---- */
 
-/* The terminated text of a file. Returns NULL and sets errno if it fails. */
+/* Returns the content of a file, or NULL with errno set if the file cannot be read. */
 static char *read_file(const char *path, size_t *out_bytes)
 {
     FILE *const file = fopen(path, "re");
@@ -446,7 +447,8 @@ const struct reference_kind *reference_find_kind(const struct reference *referen
     return NULL;
 }
 
-/* Both are in the order of metrics.h, so the next number nearly always follows the last one. */
+/* The numbers of all kinds and of fingerprints are in the order of metrics.h, so the next number
+ * nearly always follows the last one. */
 const struct reference_number *reference_find_number(const struct reference_kind *kind,
                                                      uint32_t from, const char *name)
 {

@@ -1,7 +1,8 @@
-/* reference.h: chips that others have measured, by kind. It contains the values, the median and the
- * range of each number, and the most frequent value of each property. It is made once from a folder
- * of documents of share.h and is read-only afterwards: any thread. A kind is a name, a compute
- * capability, a number of SMs and a size of memory, all from the documents; no kind is built in. */
+/* reference.h: the reference set: chips that others have measured, by kind. It contains the values,
+ * the median and the range of each number, and the most frequent value of each property. It is made
+ * once from a folder of documents of share.h. Afterwards it is read-only and may be used on any
+ * thread. A kind is a name, a compute capability, a number of SMs and a size of memory. All kinds
+ * come from the documents. */
 #ifndef REACH_COMPARE_REFERENCE_H
 #define REACH_COMPARE_REFERENCE_H
 
@@ -11,20 +12,20 @@
 
 struct reference_number {
     const char *name;
-    uint32_t chips; /* chips that have the number */
+    uint32_t chips; /* number of chips that have the number */
     double least;
     double median;
     double most;
-    double deviation;         /* median distance from the median */
+    double deviation;         /* median of the distances from the median */
     double *values;           /* one value per chip, owned */
-    struct outlier_lent lent; /* lent by other kinds to a kind with few chips */
+    struct outlier_lent lent; /* spread that other kinds lend to a kind with few chips */
 };
 
 struct reference_property {
     const char *name;
-    const char *usual; /* the most frequent value; the first in order wins ties */
-    uint32_t have;     /* chips that have this value */
-    uint32_t chips;    /* chips that have any value */
+    const char *usual; /* the most frequent value; the first in alphabetical order wins ties */
+    uint32_t have;     /* number of chips that have this value */
+    uint32_t chips;    /* number of chips that have any value */
 };
 
 struct reference_map {
@@ -36,7 +37,7 @@ struct reference_kind {
     const char *name;
     const char *compute_capability;
     uint32_t sm_count;
-    uint64_t memory_bytes; /* from its first chip */
+    uint64_t memory_bytes; /* size of memory of the first chip of the kind */
     uint32_t chips;
     uint32_t number_count;
     uint32_t property_count;
@@ -49,28 +50,28 @@ struct reference_kind {
 struct reference {
     uint32_t kind_count;
     struct reference_kind *kinds;
-    size_t bytes; /* size of the whole reference */
-    char *texts;  /* all names */
+    size_t bytes; /* size of all allocations of the reference */
+    char *texts;  /* buffer with all names and words */
 };
 
 /* Reads every *.json of a folder. Returns STATUS_NOT_FOUND if there is no such folder, and
- * STATUS_CORRUPT if a file in it is not a document of share.h. The only function of this layer that
- * does I/O. */
+ * STATUS_CORRUPT if a file in it is not a document of share.h. This is the only function of the
+ * layer that does I/O. */
 enum status reference_load(const char *folder, struct reference **out, struct err *err);
-/* `take` may be NULL. */
+/* Frees a reference. `take` may be NULL. */
 void reference_free(struct reference *take);
 
-/* The folder beside the program that runs: share/reachd/reference under the prefix of an installed
- * program, else "reference" in the program's own folder. `out` has `size` bytes; returns false if
- * neither exists. */
+/* Finds the reference set of the running program: share/reachd/reference under the prefix of an
+ * installed program, or "reference" in the folder of the program. `out` has `size` bytes. Returns
+ * false if neither folder exists. */
 bool reference_find_folder(char *out, size_t size);
 
-/* The kind of a chip, or NULL if it is unknown or `reference` is NULL. Two sizes of memory are the
- * same if they differ by less than 2 %, because drivers reserve different amounts. */
+/* Returns the kind of a chip, or NULL if it is unknown or `reference` is NULL. Two sizes of memory
+ * count as equal if they differ by less than 2 %, because drivers reserve different amounts. */
 const struct reference_kind *reference_find_kind(const struct reference *reference,
                                                  const struct gpu_identity *gpu);
 
-/* The number called `name`, or NULL if no chip of the kind has it. The search begins at row
+/* Returns the number called `name`, or NULL if no chip of the kind has it. The search begins at row
  * `from`. */
 const struct reference_number *reference_find_number(const struct reference_kind *kind,
                                                      uint32_t from, const char *name);

@@ -1,7 +1,7 @@
-/* share.h: the anonymous document that a chip contributes to the reference set. It consists of the
- * values of metrics.h: numbers, words of this program, and the name of the model. It contains no
- * UUID, serial number, bus address, host, driver, or time of day. The functions are pure and may be
- * called on any thread.
+/* share.h: makes the anonymous document that a chip contributes to the reference set. The document
+ * consists of the values of metrics.h: numbers, words of this program, and the name of the model.
+ * It contains no UUID, serial number, bus address, host, driver, or time of day. The functions are
+ * pure and may be called on any thread.
  *
  *     {"format": "reachd-share-1",
  *      "gpu": {"name": "..", "compute_capability": "9.0", "sm_count": 132, "memory_bytes": 1},
@@ -22,9 +22,9 @@
 
 enum { SHARE_FILE_BYTES = 80 };
 
-/* The text of the document, from malloc. `out_file` (SHARE_FILE_BYTES) gets the name of its file:
- * the model and a hash of the text. Returns STATUS_NOT_APPLICABLE for a simulated or imported
- * fingerprint, and STATUS_NO_MEMORY if memory runs out. */
+/* Makes the text of the document, allocated by malloc. `out_file` (SHARE_FILE_BYTES) gets the name
+ * of its file: the model and a hash of the text. Returns STATUS_NOT_APPLICABLE for a simulated or
+ * imported fingerprint, and STATUS_NO_MEMORY if memory runs out. */
 enum status share_make(const struct fingerprint *fp, char **out_text, size_t *out_bytes,
                        char *out_file, struct err *err);
 

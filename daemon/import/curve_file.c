@@ -1,11 +1,11 @@
-/* curve_file.c: the curve text: a head of strides, then a row per footprint.
+/* curve_file.c: reads the curve text: a head with strides, then a row for each footprint.
  *
  *     #,1024,2048,4096,
  *     48,249,249,240,
  *     49,250,,,            49 MiB are a whole number of 1 MiB strides alone
  *
- * The benchmark prints footprints with six digits. 1500.0625 comes out as 1500.06: the number of
- * pages is the nearest integer, and the difference must be no more than the rounding explains.
+ * The benchmark prints footprints with six digits: 1500.06 for 1500.0625. So the number of pages is
+ * rounded to the nearest integer. The difference must not exceed the error of six digits.
  */
 #include "import/formats.h"
 
@@ -23,7 +23,7 @@ struct column {
 
 struct table {
     uint32_t columns;
-    bool closed; /* rows end with a comma */
+    bool closed; /* the head ends with a comma, so rows must too */
     uint32_t rows;
     uint64_t last_mib; /* footprint of the preceding row, in millionths */
     struct column column[IMPORT_MAX_STRIDES];
@@ -76,7 +76,7 @@ static enum status flush(struct column *c, struct observation_set *set, struct e
     return observation_set_add(set, &o, err);
 }
 
-/* Half of the last of six digits of a footprint, in millionths of a MiB. */
+/* Returns half of the sixth digit of a footprint, in millionths of a MiB. */
 static uint64_t print_error(uint64_t mib_millionths)
 {
     uint64_t step = 1;
@@ -85,7 +85,7 @@ static uint64_t print_error(uint64_t mib_millionths)
     return (step + 1) / 2;
 }
 
-/* Returns the footprint as a number of pages. */
+/* Writes the footprint as a number of pages to `*out`. */
 static enum status count_pages(const struct lines *l, uint64_t mib_millionths, uint64_t stride_kib,
                                uint64_t *out, struct err *err)
 {
@@ -160,7 +160,8 @@ static enum status read_row(struct lines *l, struct table *t, struct observation
     return s;
 }
 
-/* If the text ends in an open row (without a comma at its end), its last number may be truncated.
+/* Checks the end of the text. If the last row has no comma and no newline at its end, its last
+ * number may be truncated.
  */
 static enum status check_end(const struct lines *l, const struct table *t, struct err *err)
 {

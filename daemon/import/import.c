@@ -1,5 +1,5 @@
 /* import.c: see import.h. Distinguishes the two kinds of text and combines their facts about the
- * GPU; all files must describe the same one. */
+ * GPU. All files must describe the same GPU. */
 #include "import/import.h"
 
 #include "analysis/analysis.h"
@@ -26,7 +26,7 @@ static enum status read_mode(struct lines *l, struct field f, struct import_head
     return STATUS_OK;
 }
 
-/* "3.7" */
+/* Reads a compute capability like "3.7". */
 static bool read_version(struct field f, struct import_head *out)
 {
     struct field major;
@@ -122,7 +122,7 @@ static enum status check_same(const struct import_file *file, const struct impor
                        first->name);
 }
 
-/* All sharing matrices must have the same SMs; the other facts of the GPU follow. */
+/* Sets the number of SMs. All sharing matrices must have the same SMs. */
 static enum status set_sms(struct observation_set *set, struct err *err)
 {
     const struct probe_result *first = NULL;
@@ -158,7 +158,8 @@ static void set_gpu(const struct import_head *head, const struct import_options 
     gpu->origin = ORIGIN_IMPORTED;
 }
 
-/* The benchmark makes a plain allocation, at least as long as the longest walk. */
+/* Sets the conditions of all observations. The benchmark makes a plain allocation that is at least
+ * as long as the longest walk. */
 static void set_conditions(const struct import_options *options, struct observation_set *set)
 {
     uint64_t range = 0;
@@ -177,7 +178,7 @@ static void set_conditions(const struct import_options *options, struct observat
     }
 }
 
-/* A name from the command line must be printable and fit. */
+/* Checks that a name from the command line is printable and not too long. */
 static enum status check_name(const char *name, struct err *err)
 {
     const size_t n = name ? strlen(name) : 1;

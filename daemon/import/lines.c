@@ -27,7 +27,8 @@ enum status lines_wrong(const struct lines *l, struct err *err, const char *form
                    l->number ? l->number : 1, what);
 }
 
-/* Printable ASCII, tabs, and all bytes above ASCII: names may have any of these. */
+/* Returns whether all bytes are printable ASCII, tabs or above ASCII, which may all occur in
+ * names. */
 static bool is_text(const char *at, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {

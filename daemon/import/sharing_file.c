@@ -1,8 +1,9 @@
-/* sharing_file.c: the sharing text: a matrix of mean latencies, one row and one column per SM.
+/* sharing_file.c: reads the sharing text: a matrix of mean latencies with one row and one column
+ * for each SM.
  *
- * Its name must contain the stride and the pages. Only means are read: with reduction mode min the
- * benchmark reports the smallest of all loads of a walk, and one load that still hits is no
- * evidence about the others.
+ * The name of the file must contain the stride and the pages. Only means are read. With reduction
+ * mode min, the benchmark reports the fastest load of a walk, and one load that hits is no evidence
+ * about the other loads.
  */
 #include "import/formats.h"
 
@@ -41,7 +42,7 @@ static bool read_name(const char *name, uint64_t *stride_kib, uint64_t *pages)
            *stride_kib > 0 && *pages > 0;
 }
 
-/* The next field between blanks. */
+/* Reads the next field between blanks. Returns false if there is no further field. */
 static bool next_word(struct field *rest, struct field *out)
 {
     while (field_cut(rest, ' ', out)) {

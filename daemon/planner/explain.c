@@ -16,10 +16,9 @@ static const double MOSTLY = 0.85;
 static const double SLIGHTLY = 0.4;
 static const double NEAR_PLATEAU = 0.9; /* speed from which a job is near the plateau, relative to
                                            the measured speed of a set of this length */
-static const double FROM_CACHE =
-    1.2; /* speed relative to memory above which a cache answers many reads */
+static const double FROM_CACHE = 1.2;   /* relative to memory: above it, a cache answers reads */
 static const double ABOVE_EXPECTED =
-    1.1; /* ratio of observed and expected speed above which a job is faster than naive */
+    1.1; /* observed over expected speed: above it, the job is not naive */
 
 struct explaining {
     const struct fingerprint *fp;

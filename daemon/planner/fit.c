@@ -105,8 +105,7 @@ static void find_l1(struct fitting *f, struct maybe_u64 shared_bytes)
     f->set_l1_bytes = IS_KNOWN(set_shared) ? l1_beside(f->fp, set_shared.v, &out->carveout_bytes)
                                            : UNKNOWN_U64(set_shared.reason);
     out->l1.size_bytes = f->set_l1_bytes;
-    out->carveout_bytes =
-        UNKNOWN_U64(REASON_NOT_APPLICABLE); /* the job's shared memory is unknown */
+    out->carveout_bytes = UNKNOWN_U64(REASON_NOT_APPLICABLE); /* shared memory is unknown */
     if (IS_KNOWN(shared_bytes))
         out->l1.size_bytes = l1_beside(f->fp, shared_bytes.v, &out->carveout_bytes);
 }

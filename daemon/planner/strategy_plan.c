@@ -164,8 +164,7 @@ static const char *free_scan_text(const struct costing *c)
 static void set_possible(struct planner *p, enum strategy s, const struct cost *cost,
                          uint64_t readings)
 {
-    struct strategy_option *o =
-        &p->out->options[s]; /* before the ranking, options are in the order of the strategies */
+    struct strategy_option *o = &p->out->options[s]; /* not ranked yet */
     const double extra = cost_extra_bytes(&p->costing, s, readings);
 
     p->costs[s] = *cost;
@@ -276,8 +275,7 @@ static void add_scopes(struct planner *p)
 
 static void ask_windows(struct planner *p, const struct fingerprint *fp)
 {
-    const bool several =
-        p->job->allocation_count > 0; /* bounds of several allocations are at rows */
+    const bool several = p->job->allocation_count > 0; /* their bounds are at rows */
     struct placement_request r = {.bytes = p->costing.bytes,
                                   .windows = p->job->windows,
                                   .granularity_bytes = several ? 0 : p->job->granularity_bytes,
