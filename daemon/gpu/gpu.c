@@ -1,4 +1,4 @@
-/* gpu.c: the two sources behind one contract, and the checks that are the same for both. */
+/* gpu.c: calls the two sources through one contract, and makes the checks that both need. */
 #include "gpu/gpu.h"
 
 #include "base/assert.h"

@@ -4,8 +4,8 @@
  *   cuda       cuda/cuda_gpu.c   a real device through libcuda.so.1, loaded at run time
  *   simulated  sim/sim_gpu.c     an MMU model described by a text (sim/sim_desc.h)
  *
- * A `struct gpu` is used by one thread at a time. It lives in a worker process, never in the
- * serving one: libcuda must not enter that address space.
+ * A `struct gpu` is used by one thread at a time. It exists only in a worker process, because
+ * libcuda must not enter the address space of the serving process.
  */
 #ifndef REACH_GPU_GPU_H
 #define REACH_GPU_GPU_H
@@ -16,18 +16,18 @@
 
 struct gpu;
 
-/* Options: the GPUs to list and limits for them. A plain value; strings are borrowed for the
- * call. */
+/* Options: the GPUs to list and limits for them. It is a plain value whose strings are borrowed for
+ * the call. */
 struct gpu_options {
-    /* NULL-terminated list, one simulated GPU each: a profile's name ("h200") or a description
-     * ("sms=13 l1=16@128K/sm ..."). NULL or empty means the real devices, through the cuda
-     * source. */
+    /* NULL-terminated list of simulated GPUs. Each entry is a profile's name ("h200") or a
+     * description ("sms=13 l1=16@128K/sm ..."). NULL or an empty list means the real devices,
+     * through the cuda source. */
     const char *const *simulated;
     const char *libcuda;         /* file name or path; NULL means "libcuda.so.1" */
     uint64_t memory_limit_bytes; /* limit of device memory for all probes; 0 means 1.1 GiB */
     uint32_t deadline_ms;        /* limit for one probe on the device; 0 means 30 000 */
-    /* Limit of host memory for probes at a time. 0 means a quarter of the available memory, which
-     * is the upper bound in any case. */
+    /* Limit of the host memory that probes hold at a time. 0 means a quarter of the available
+     * memory, which is the upper bound in any case. */
     uint64_t host_memory_bytes;
     uint32_t memory_ms; /* time limit for other kinds of memory; 0 means the default of the depth */
     bool no_vmm;        /* do not use the virtual memory API */
@@ -40,7 +40,7 @@ struct gpu_listed {
     struct gpu_identity identity; /* only partly known if there is an error */
     struct err error;             /* the reason why the driver does not identify it, or STATUS_OK */
 };
-/* It is called for each GPU, in any order. */
+/* A function that a source calls for each GPU, in any order. */
 typedef void gpu_found_fn(void *self, const struct gpu_listed *gpu);
 
 /* Operations of one source. Every slot is required. */
@@ -50,7 +50,8 @@ struct gpu_ops {
      * STATUS_DRIVER_TOO_OLD if there is no usable driver. */
     enum status (*list)(const struct gpu_options *options, gpu_found_fn *found, void *self,
                         struct err *err);
-    /* Opens the GPU with this UUID: context, kernels, arena. Releases everything on failure.
+    /* Opens the GPU with this UUID: makes its context, kernels and arena. Releases everything on
+     * failure.
      */
     enum status (*open)(const struct gpu_options *options, const char *uuid, struct gpu **out,
                         struct err *err);
@@ -80,9 +81,9 @@ enum status gpu_find(const struct gpu_options *options, gpu_found_fn *found, voi
 enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
                      uint32_t *out_count, struct err *err);
 
-/* Opens one GPU. On success the caller owns `*out` (gpu_close). Errors: STATUS_NOT_FOUND,
+/* Opens one GPU. On success the caller owns `*out` (gpu_close). Returns STATUS_NOT_FOUND,
  * STATUS_GPU_BUSY, STATUS_GPU_NO_MEMORY, STATUS_NO_DRIVER, STATUS_DRIVER_TOO_OLD,
- * STATUS_NOT_SUPPORTED (no device code for this chip), STATUS_GPU_FAULT. */
+ * STATUS_NOT_SUPPORTED (no device code for this chip) or STATUS_GPU_FAULT on failure. */
 enum status gpu_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
                      struct err *err);
 
@@ -91,7 +92,7 @@ void gpu_describe(const struct gpu *gpu, struct gpu_identity *identity, struct g
 
 /* Runs one probe and waits for it, at most options.deadline_ms. Checks the spec first
  * (STATUS_INVALID_ARGUMENT). After STATUS_GPU_LOST or STATUS_DEADLINE the GPU can only be closed,
- * and closing may hang in the driver: leave the process instead. */
+ * and closing may hang in the driver, so the process should end instead. */
 enum status gpu_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
                     struct err *err);
 

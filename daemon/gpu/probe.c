@@ -1,7 +1,7 @@
 /* probe.c: which specs are valid, and how long their answers are. It is pure arithmetic: every
  * source and every reader of observations uses only these functions to count.
  *
- * One row of `kinds` describes each kind of probe, and one of `fields` each number of a spec.
+ * Each kind of probe has a row in `kinds`, and each number of a spec has a row in `fields`.
  */
 #include "gpu/probe.h"
 
@@ -18,11 +18,12 @@ enum {
     CONCURRENCY_SCALE = 64, /* above PROBE_MAX_IN_FLIGHT */
     MIN_DURATION_US = 100,
     MAX_DURATION_US = 100000,
-    BACKING_PER_RUN = 16, /* a run needs memory beside the memory behind the range */
+    BACKING_PER_RUN =
+        16, /* the memory behind the range has at least the length of this number of runs */
     /* Each of REACH_MAX_SMS SMs has at least one line for any choice of the windows. */
     MIN_REGION_BYTES = PROBE_LINE_BYTES * REACH_MAX_SMS,
-    MAX_GRANULES =
-        1 << 19 /* limit of a set whose granules have sides: one bit each in shared memory */
+    MAX_GRANULES = 1 << 19 /* largest number of granules of a set that have sides; each takes one
+                              bit of shared memory */
 };
 
 NAME_FUNCTION(probe_path_name, enum probe_path, [PATH_L2] = "l2", [PATH_L1] = "l1",
@@ -40,7 +41,8 @@ NAME_FUNCTION(arena_kind_name, enum arena_kind, [ARENA_ALIAS] = "alias", [ARENA_
 #define FIELD(member, part)                                                                        \
 #member, offsetof(struct probe_spec, member), sizeof(((struct probe_spec *)0)->member), part
 
-/* Their range in the kinds of probes that have the part. */
+/* Each row has a member, its part of a spec, and its range in the kinds of probes that have the
+ * part. */
 static const struct {
     const char *name;
     size_t offset, size;
@@ -125,7 +127,8 @@ static enum status fail(struct err *err, const char *what)
     return err_set(err, STATUS_INVALID_ARGUMENT, "probe: %s", what);
 }
 
-/* The bytes that the lanes of a warp touch, in all chains. */
+/* Checks the parts that only SHARED has. The lanes of a warp, in all chains, must stay within
+ * PROBE_SHARED_BYTES. */
 static enum status check_shared(const struct probe_spec *spec, struct err *err)
 {
     const uint32_t width = spec->transaction_bytes;
@@ -326,7 +329,7 @@ static const struct {
     const char *name;
     unsigned parts;
     enum axis axes[PROBE_MAX_AXES];
-    enum status (*check)(const struct probe_spec *spec, struct err *err); /* beside `fields` */
+    enum status (*check)(const struct probe_spec *spec, struct err *err); /* checks what `fields` cannot; NULL if there is nothing more */
 } kinds[PROBE_KIND_COUNT] = {
     [PROBE_CHASE] = {"chase",
         SPEC_PAGES | WALK | SPEC_ONE_SM | SPEC_POINTS | SPEC_SAMPLES | SPEC_MEMORY,
@@ -473,7 +476,7 @@ uint64_t probe_longest_run(const struct gpu_limits *limits)
     return run;
 }
 
-/* Runs are mapped one by one, so they are whole granules. */
+/* Checks run_bytes. Runs are mapped one by one, so each run has whole granules. */
 static enum status check_runs(const struct probe_spec *spec, const struct gpu_limits *limits,
                               struct err *err)
 {

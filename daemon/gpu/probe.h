@@ -7,59 +7,63 @@
  * the arena. The source chooses the memory behind the range and reports it
  * (probe_conditions.arena).
  *
- * CHASE: one thread of one SM. For every point n it walks pages 0..n-1 as a cycle, `warm_laps`
- * times untimed. Then it times `samples` loads one by one, each dependent on the one before.
+ * CHASE runs one thread of one SM. For every point n the thread walks pages 0..n-1 as a cycle,
+ * `warm_laps` times untimed. Then it times `samples` loads one by one, each dependent on the one
+ * before.
  *     values[point][sample]: cycles of one load
  *
- * ROUND: all SMs. P is the number of SMs times slice_pages. Each repeat has two halves. In each
+ * ROUND runs all SMs. P is the number of SMs times slice_pages. Each repeat has two halves. In each
  * half, all SMs prime the slices (pages 0..P-1), each starting at its own slice. Then they walk the
  * next `flush_pages` pages. In the second half, the pivot walks `thrash_pages` pages beyond those,
  * `warm_laps` times. Then every SM times a load of each page of its own slice [i*s, i*s+s), where i
  * is its position. The first half is the control.
  *     values[repeat][half][sm][slice page]: cycles of one load
  *
- * PAIRS: two SMs at a time, for every pivot p and every SM k (Karnagel 2017, section 4.2). k primes
- * pages 0..s-1, walks the next `flush_pages` and times pages 0..s-1 (the control). It primes and
- * walks once more. Then p walks `thrash_pages` pages beyond those, `warm_laps` times, and k times
- * pages 0..s-1 again. All other SMs are idle. If k is p, one SM does it all.
+ * PAIRS runs two SMs at a time, for every pivot p and every SM k (Karnagel 2017, section 4.2). s is
+ * slice_pages. k primes pages 0..s-1, walks the next `flush_pages` and times pages 0..s-1 (the
+ * control). Then k primes and walks once more. Then p walks `thrash_pages` pages beyond those,
+ * `warm_laps` times, and k times pages 0..s-1 again. All other SMs are idle. If k is p, one SM does
+ * it all.
  *     values[pivot][half][sm][slice page]: cycles of one load
  *
- * SIDES: the SMs of `sms`, at the same time. They walk pages 0..samples-1 as a cycle, each from a
- * page of its own: `warm_laps` times untimed, then `repeats` times. On each page an SM adds 0
- * atomically and waits for the result. L2 executes an atomic where the line lives, so a line of the
- * far side stays far.
+ * SIDES runs the SMs of `sms` at the same time. They walk pages 0..samples-1 as a cycle, each from
+ * a page of its own: `warm_laps` times untimed, then `repeats` times. On each page an SM adds 0
+ * atomically and waits for the result. L2 executes an atomic in the half that holds the line, so a
+ * line of the far side stays far.
  *     values[repeat][sm of the spec][sample]: cycles of one atomic
  *
- * CACHE: one thread of the SM of each point, the fine-grained pointer chase of Mei and Chu (2016).
- * For every point n, the SM walks elements 0..n-1, `stride_bytes` apart, as a cycle, in order or
- * scattered: `warm_laps` times untimed by `warm_path`. Then come the sweeps below, then `samples`
- * loads by `path`, timed one by one. The SM of point p is sms[p modulo their number]. Points of
- * several SMs run at the same time unless there are sweeps.
+ * CACHE runs one thread of the SM of each point. It is the fine-grained pointer chase of Mei and
+ * Chu (2016). For every point n, the SM walks elements 0..n-1, `stride_bytes` apart, as a cycle, in
+ * order or scattered: `warm_laps` times untimed by `warm_path`. Then come the sweeps below, then
+ * `samples` loads by `path`, timed one by one. The SM of point p is sms[p modulo their number].
+ * Points of several SMs run at the same time unless there are sweeps.
  *     values[point][sample]: cycles of one load, at most 65535
  *
  * The sweeps of a CACHE come in this order, each only if the spec has it. All SMs load the
  * footprint, or only its elements (sweep_footprint), or `sweep_bytes` behind the longest footprint,
- * past L1. The SM loads one line of every `touch_bytes` of the footprint past L1, for the
- * translations. The SM walks `evict_bytes` behind the longest footprint by `path`. The private
- * caches of an SM are empty at the start of a probe. shared_bytes is the shared memory of the block
- * of an SM; on many chips L1 is the rest of the same array. PATH_CONSTANT reads the bank of
- * constants, PROBE_CONSTANT_BYTES long, and no memory of the range.
+ * past L1. The SM loads one line of every `touch_bytes` of the footprint past L1, so that the TLBs
+ * hold its translations. The SM walks `evict_bytes` behind the longest footprint by `path`. The
+ * private caches of an SM are empty at the start of a probe. shared_bytes is the shared memory of
+ * the block of an SM; on many chips L1 is the rest of the same array. PATH_CONSTANT reads the bank
+ * of constants, PROBE_CONSTANT_BYTES long, and no memory of the range.
  *
- * SHARED: the SMs of `sms`, at the same time. For every point d, the lanes of `warps` warps load
+ * SHARED runs the SMs of `sms` at the same time. For every point d, the lanes of `warps` warps load
  * `transaction_bytes` each from shared memory, d bytes apart. Every warp makes `samples` loads,
- * `in_flight` at a time, each loading the address of a next one, and `warm_laps` laps before that
- * are untimed (Mei 2016, section 6).
+ * `in_flight` at a time. Each load returns the address of a later load. `warm_laps` untimed laps
+ * come first (Mei 2016, section 6).
  *     values[repeat][sm of the spec][point]: cycles until the last load is there
  *
- * PEER: all clusters of `cluster_sms` SMs that fit on the GPU. Every SM makes `samples` loads from
- * shared memory of each SM of its cluster in turn, each dependent on the one before. Then all read
- * PROBE_RING_BYTES from the next SM of their cluster. Row 0: the clusters that fit at once
- * according to the driver (0 if not reported), and the clusters launched. Row 1 + SM: the number of
- * its cluster from 1 (0 if it is in no cluster), its rank in the cluster, cycles of the loads from
- * each rank, cycles of the ring. values[repeat][1 + sm][column of cluster_sms + 3]
+ * PEER runs all clusters of `cluster_sms` SMs that fit on the GPU. Every SM makes `samples` loads
+ * from shared memory of each SM of its cluster in turn, each dependent on the one before. Then all
+ * read PROBE_RING_BYTES from the next SM of their cluster. Row 0 has the number of clusters that
+ * fit at once according to the driver (0 if not reported), and the number of clusters launched. Row
+ * 1 + SM begins with the number of the SM's cluster from 1, or 0 if it is in no cluster. The SM's
+ * rank in the cluster follows, then the cycles of the loads from each rank, then the cycles of the
+ * ring.
+ *     values[repeat][1 + sm][column of cluster_sms + 3]
  *
- * READ: all warps of all SMs. For every point R (bytes), every SM reads random 128-byte lines for
- * `duration_us`, inside its own window of the region [0, R) (probe_window; Walker 2024).
+ * READ runs all warps of all SMs. For every point R (bytes), every SM reads random 128-byte lines
+ * for `duration_us`, inside its own window of the region [0, R) (probe_window; Walker 2024).
  *     values[point][repeat][1 + sm]: elapsed ns, then the lines that each SM has read
  *
  * `access` and `transaction_bytes` choose other kinds of access; the counts are then accesses:
@@ -74,35 +78,38 @@
  * of that length, and no run continues the one before. All other memory is as contiguous as the
  * source can make it.
  *
- * CONCURRENCY: like READ of 128 bytes over one region of `region_bytes`. Every point has the number
- * of warps of an SM and of loads in flight in each (probe_concurrency).
+ * CONCURRENCY is like READ of 128 bytes over one region of `region_bytes`. Every point has the
+ * number of warps of an SM, and the number of loads that each warp has in flight
+ * (probe_concurrency).
  *
- * WORKING_SET_READ: all warps of all SMs. For every point W (bytes): random reads of
- * `transaction_bytes`, 128 or 512, of a set of W bytes, which L1 may cache. By `set_read`, an SM
- * reads all of the set (same), its own part of W / SMs (own), or the granules of `stride_bytes` on
- * its side of the L2 (near). The SMs find the near granules before by timing atomics. `sms` has the
- * SMs of one side, ascending. The answer has the form of READ's.
+ * WORKING_SET_READ runs all warps of all SMs. For every point W (bytes), they read
+ * `transaction_bytes`, 128 or 512, at random places of a set of W bytes, which L1 may cache. By
+ * `set_read`, an SM reads all of the set (same), its own part of W / SMs (own), or the granules of
+ * `stride_bytes` on its side of the L2 (near). Before the reads, the SMs find the near granules by
+ * timing atomics. `sms` has the SMs of one side, ascending. The answer has the form of the answer
+ * of READ.
  *
- * CHASE and READ take other kinds of memory than the device's own, by `memory`
+ * CHASE and READ can touch other kinds of memory than the device's own. `memory` selects the kind
  * (types/memory_kind.h). The source makes such a range, as long as the probe needs, and keeps it
  * until a probe touches other memory. If the kind is not available, the answer has no values, and
  * the conditions have the reason.
  *
  * MEANS and MEAN_PAIRS never run on a GPU. They hold published measurements of others
  * (daemon/import), in thousandths of a cycle. MEANS is a walk like CHASE of every point n by an
- * unnamed SM; values[point] is the mean of all n loads. MEAN_PAIRS: for every SM i and every SM k,
- * i walks pages 0..t-1 (t = thrash_pages), k walks the t pages beyond them, i walks its own again
- * (Karnagel 2017, section 3.3); values[sm i][sm k] is the mean of one load.
+ * unnamed SM; values[point] is the mean of all n loads. MEAN_PAIRS takes every SM i and every SM k
+ * (Karnagel 2017, section 3.3). i walks pages 0..t-1 (t is thrash_pages), k walks the t pages
+ * beyond them, and i walks its own pages again. values[sm i][sm k] is the mean of one load.
  *
- * flush_pages evict the slice from the levels nearer to the SM than the probed level. Hits in these
- * would hide the eviction. They are also walked before priming, because a page that hits in a
- * nearer level is not filled into the farther one.
+ * flush_pages evict the slice from the levels nearer to the SM than the probed level. Hits in
+ * nearer levels would hide the eviction. The SMs also walk these pages before priming, because a
+ * page that hits in a nearer level is not filled into the farther one.
  *
- * `%smid` values need not be dense (MIG). A result lists the ids that it saw in ascending order
+ * `%smid` values need not be dense (MIG). A result lists the ids of the SMs in ascending order
  * (probe_result.sm_ids). Every [sm] axis is indexed by position in that list; specs name SMs by id.
  *
- * Memory is zero before and after. A value is 0 if another process had the GPU at every attempt to
- * time it. Then all values of that point of CHASE, repeat of ROUND or pair of PAIRS are 0.
+ * Memory is zero before and after a probe. A value is 0 if another process had the GPU at every
+ * attempt to time it. Then all values of that point of CHASE, repeat of ROUND or pair of PAIRS are
+ * 0.
  *
  * All functions here are pure and may be called from any thread.
  */
@@ -122,12 +129,12 @@ enum {
     PROBE_MAX_REPEATS = 64,
     PROBE_MAX_WINDOWS = 64,
     PROBE_LINE_BYTES = 128,
-    PROBE_SHARED_BYTES = 32 << 10, /* the shared memory that SHARED may touch */
-    PROBE_RING_BYTES = 512 << 10,  /* read by each SM in PEER */
+    PROBE_SHARED_BYTES = 32 << 10, /* bytes of shared memory that SHARED may touch */
+    PROBE_RING_BYTES = 512 << 10,  /* bytes that each SM reads from the next SM in PEER */
     PROBE_MAX_CLUSTER = 16,
     PROBE_MAX_WARPS = 32,
     PROBE_MAX_IN_FLIGHT = 32,
-    PROBE_SECTOR_BYTES = 32, /* smallest unit that memory moves */
+    PROBE_SECTOR_BYTES = 32, /* the smallest unit that memory transfers */
     PROBE_BLOCK_BYTES = 512, /* the most bytes that one access of a warp moves */
     PROBE_WORD_BYTES = 4,
     PROBE_CONSTANT_BYTES = 65536,
@@ -151,10 +158,10 @@ enum probe_kind {
     PROBE_CONCURRENCY,
     PROBE_KIND_COUNT
 };
-enum { PROBE_MEAN_SCALE = 1000 }; /* MEANS, MEAN_PAIRS: values per cycle */
+enum { PROBE_MEAN_SCALE = 1000 }; /* MEANS, MEAN_PAIRS: the value of one cycle */
 
-/* "chase", "round", "pairs", "read", "means", "mean-pairs", "sides", "cache", "shared", "peer",
- * "in-flight", "spread". */
+/* Returns "chase", "round", "pairs", "read", "means", "mean-pairs", "sides", "cache", "shared",
+ * "peer", "in-flight" or "spread". */
 const char *probe_kind_name(enum probe_kind kind);
 bool probe_kind_from_name(const char *name, enum probe_kind *out);
 
@@ -172,13 +179,13 @@ enum {
     SPEC_ONE_SM = 1 << 9,
     SPEC_SMS = 1 << 10,
     SPEC_ASCENDING = 1 << 11, /* the SMs */
-    SPEC_CACHE = 1 << 12,     /* path to shared_bytes */
+    SPEC_CACHE = 1 << 12,     /* the members from path to shared_bytes */
     SPEC_SHARED = 1 << 13,    /* warps, in_flight */
     SPEC_CLUSTER = 1 << 14,
     SPEC_DURATION = 1 << 15, /* duration_us, seed */
     SPEC_ACCESS = 1 << 16,   /* access, run_bytes, scattered_bytes */
     SPEC_TRANSACTION = 1 << 17,
-    SPEC_SET_READ = 1 << 18, /* also the SMs of a side, if there are sides */
+    SPEC_SET_READ = 1 << 18, /* set_read, and the SMs of a side if there are sides */
     SPEC_REGION = 1 << 19,
     SPEC_WINDOWS = 1 << 20,
     SPEC_MEMORY = 1 << 21,   /* memory, peer */
@@ -187,13 +194,13 @@ enum {
 };
 unsigned probe_parts(enum probe_kind kind);
 
-/* How a load of CACHE reaches memory. */
+/* The path of a load of CACHE to memory. */
 enum probe_path {
     PATH_L2 = 0,    /* bypassing L1 (ld.cg) */
     PATH_L1,        /* ld.ca */
     PATH_READ_ONLY, /* the read-only path, which is the texture path (ld.nc) */
     PATH_CONSTANT,
-    PATH_NONE, /* no load: the cycles of reading the clock twice */
+    PATH_NONE, /* no load; only the clock is read, twice */
     PATH_COUNT
 };
 const char *probe_path_name(enum probe_path path); /* "l2", "l1", "read-only", "constant", "none" */
@@ -206,8 +213,9 @@ const char *set_read_name(enum set_read part); /* "same", "own", "near" */
  * kind needs. */
 struct probe_spec {
     enum probe_kind kind;
-    uint64_t stride_bytes; /* all but READ: distance of two pages; a multiple of 128 (CACHE: 4).
-                              WORKING_SET_READ: the granule of a side, a power of two from 512 on */
+    uint64_t stride_bytes; /* distance of two pages, a multiple of 128. CACHE: distance of two
+                              elements, a multiple of 4. WORKING_SET_READ: the granule of a side, a
+                              power of two from 512 on */
     uint64_t base_bytes;   /* offset of page 0 (the latency probes) or of the region (READ) */
     uint32_t point_count;  /* CHASE, READ, MEANS, CACHE, SHARED, CONCURRENCY, WORKING_SET_READ:
                               1..PROBE_MAX_POINTS */
@@ -217,10 +225,11 @@ struct probe_spec {
                                           of the set */
     uint64_t region_bytes;             /* CONCURRENCY */
     uint32_t warps;                    /* SHARED: 1..PROBE_MAX_WARPS */
-    uint32_t in_flight;                /* SHARED: loads of a warp: 1, 2, 4 or 8 */
+    uint32_t in_flight;                /* SHARED: loads that a warp has in flight: 1, 2, 4 or 8 */
     uint32_t cluster_sms;              /* PEER: 2..PROBE_MAX_CLUSTER */
-    uint32_t samples;     /* CHASE: timed loads a point; SIDES: pages; SHARED: loads of a warp, a
-                             multiple of 8; PEER: loads of a pair; 1..PROBE_MAX_SAMPLES */
+    uint32_t
+        samples; /* CHASE, CACHE: timed loads of a point; SIDES: pages; SHARED: loads of a warp, a
+                    multiple of 8; PEER: loads of a pair of SMs; 1..PROBE_MAX_SAMPLES */
     uint32_t warm_laps;   /* CHASE, SIDES: 0..16; ROUND, PAIRS: laps of the thrashing walk, 1..16 */
     uint32_t slice_pages; /* ROUND, PAIRS: 1..PROBE_MAX_SLICE */
     uint32_t flush_pages; /* ROUND, PAIRS: 0..2^20 */
@@ -228,26 +237,27 @@ struct probe_spec {
     uint32_t repeats;           /* ROUND, READ, SIDES, WORKING_SET_READ: 1..PROBE_MAX_REPEATS */
     uint32_t duration_us;       /* READ, WORKING_SET_READ: 100..100000 */
     uint32_t seed;              /* READ, WORKING_SET_READ: seed of the random positions */
-    enum access access;         /* READ: see the table above */
-    uint32_t transaction_bytes; /* READ, WORKING_SET_READ: bytes moved by one access; 0 means 128 */
+    enum access access;         /* READ: see the table in the description of the probes */
+    uint32_t transaction_bytes; /* READ, WORKING_SET_READ: bytes that one access moves; 0 means 128.
+                                   SHARED: bytes that a lane loads */
     enum set_read set_read;     /* WORKING_SET_READ */
     uint64_t run_bytes;         /* READ: 0 for no runs, or a power of two times the granule, at most
                                    probe_longest_run */
     uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 if run_bytes is 0 */
-    enum probe_path path;       /* CACHE, like all members up to shared_bytes: see above */
+    enum probe_path path; /* CACHE alone has this member and the next ones, up to shared_bytes */
     enum probe_path warm_path;
-    uint32_t scattered;       /* 1: each element is far from the one before it */
-    uint32_t sweep_footprint; /* 1: all SMs load the footprint; PROBE_SWEEP_ELEMENTS: only its
-                                 elements */
+    uint32_t scattered;       /* 1 if each element is far from the element before it */
+    uint32_t sweep_footprint; /* 1 if all SMs load the footprint, PROBE_SWEEP_ELEMENTS if they load
+                                 only its elements */
     uint64_t sweep_bytes;     /* 0 if sweep_footprint is set */
-    uint64_t touch_bytes;     /* 0, or a multiple of 128 */
-    uint64_t evict_bytes;     /* a multiple of 128 */
+    uint64_t touch_bytes;     /* the SM loads one line of each; 0, or a multiple of 128 */
+    uint64_t evict_bytes;     /* bytes that the SM walks before it times, a multiple of 128 */
     uint64_t shared_bytes;
     enum memory_kind memory; /* CHASE, READ: the kind of memory that is touched */
     uint32_t peer;     /* MEMORY_PEER: index among the other GPUs, in the order of the driver */
-    uint32_t sm_count; /* CHASE, ROUND: 1, the SM or the pivot; PAIRS: the pivots; SIDES: the
-                          SMs that work, ascending; WORKING_SET_READ: near: the SMs of one
-                          side, otherwise 0 */
+    uint32_t sm_count; /* length of `sms`. CHASE, ROUND: 1, for the SM or the pivot; PAIRS: the
+                          pivots; SIDES, CACHE, SHARED: the SMs that work; WORKING_SET_READ: the SMs
+                          of one side for SET_READ_NEAR, otherwise 0 */
     uint16_t sms[REACH_MAX_SMS]; /* their ids */
     uint32_t window_count;       /* READ: 1..PROBE_MAX_WINDOWS */
     uint32_t window_sms;         /* READ: length of window_of_sm, which is indexed by the SM's id */
@@ -264,9 +274,9 @@ const char *arena_kind_name(enum arena_kind kind); /* "alias", "plain", "simulat
 /* The limits of a source, valid after it is opened. */
 struct gpu_limits {
     enum arena_kind arena;
-    uint64_t range_bytes;         /* base + points * stride (or + region) must stay within this */
+    uint64_t range_bytes;         /* length of the range: no probe touches more than this */
     uint64_t backing_bytes;       /* physical memory behind the range */
-    uint64_t granule_bytes;       /* the page the driver maps with, usually 2 MiB */
+    uint64_t granule_bytes;       /* the page with which the driver maps, usually 2 MiB */
     uint64_t device_memory_bytes; /* the memory that the probes hold on the device */
     uint64_t free_bytes;          /* free memory of the device before the first allocation */
     uint32_t sm_count;
@@ -274,7 +284,8 @@ struct gpu_limits {
     uint64_t host_total_bytes;  /* memory of the host, used or not; 0 if not reported */
     uint32_t memory_ms;  /* time limit for all kinds of memory; 0 means the default of the depth */
     uint32_t peer_count; /* other GPUs */
-    /* Shared memory of an SM, and the largest of one block. 0 if SHARED is not answered. */
+    /* Shared memory of an SM, and the largest shared memory of one block. Both are 0 if the source
+     * does not answer SHARED. */
     uint64_t shared_sm_bytes;
     uint64_t shared_block_bytes;
     uint32_t cluster_sms; /* largest cluster that PEER may request; 0 if the GPU has no clusters */
@@ -294,21 +305,22 @@ struct probe_conditions {
     struct maybe_u32 sm_clock_khz; /* read back after the run */
     struct maybe_u32 memory_clock_khz;
     struct maybe_u32 temperature_celsius;
-    struct maybe_u32 other_processes;     /* compute processes on this GPU besides ours */
+    struct maybe_u32 other_processes;     /* compute processes on this GPU besides this process */
     struct maybe_u64 throttle_reasons;    /* NVML's bit mask, after the run; 0 if not throttled */
     struct maybe_u32 sm_clock_before_khz; /* read before the run */
     /* Share of the last second or so in which any kernel ran on this GPU, read before it was
      * opened. */
     struct maybe_u32 busy_percent_before;
     struct maybe_u64 uncorrected_errors; /* memory errors (ECC) since the GPU was opened */
-    /* The number of these processes whose kernels may run at the same time as ours: the other
-     * clients of MPS. */
+    /* The number of other processes whose kernels may run at the same time as kernels of this
+     * process: the other clients of MPS. */
     struct maybe_u32 concurrent_processes;
-    /* For CHASE, ROUND and PAIRS: stretches during which another process had the GPU (its time
-     * slice). They were repeated in the same launch (kernels/abi.h). */
+    /* CHASE, ROUND, PAIRS: number of stretches during which another process had the GPU for its
+     * time slice. They were repeated in the same launch (kernels/abi.h). */
     struct maybe_u32 interruptions;
     struct maybe_u64 xid; /* the driver's last error number since the GPU was opened, or 0 */
-    /* For a probe of other memory, its range or the reason of its absence. Otherwise zero. */
+    /* For a probe of other memory, the length of the range, or the reason if there is no range.
+     * Otherwise zero. */
     struct maybe_u64 memory_bytes;
     char peer_uuid[64];                 /* UUID of the GPU for MEMORY_PEER */
     struct maybe_u64 peer_memory_bytes; /* MEMORY_PEER: all memory of that GPU */
@@ -319,23 +331,23 @@ struct probe_conditions {
 struct probe_time {
     nsec_t memory_ns;   /* part of conditions.duration_ns: making, mapping and freeing memory */
     nsec_t query_ns;    /* after the run: reading clocks, temperature and errors */
-    nsec_t messages_ns; /* in the worker: writing the answer before, and reading the request */
+    nsec_t messages_ns; /* in the worker: writing the previous answer, and reading the request */
     nsec_t idle_ns;     /* in the worker: waiting for the request */
 };
 
-/* One answer. `values` belongs to the result: probe_result_free. */
+/* One answer. It owns `values`, which probe_result_free frees. */
 struct probe_result {
     uint32_t sm_count;              /* SMs that took part in the launch */
     uint16_t sm_ids[REACH_MAX_SMS]; /* ascending */
-    uint32_t *values;               /* see the table above */
+    uint32_t *values;               /* in the order that the description of the probe gives */
     size_t value_count;
     struct probe_conditions conditions;
     struct probe_time time;
 };
 
-/* Checks whether this spec is complete and within the limits. `limits` may be NULL: then ranges are
- * not checked. STATUS_INVALID_ARGUMENT names the field. With limits, MEANS and MEAN_PAIRS are
- * STATUS_NOT_SUPPORTED, because no GPU answers them. */
+/* Checks whether this spec is complete and within the limits. If `limits` is NULL, ranges are not
+ * checked. Returns STATUS_INVALID_ARGUMENT, and an error that names the field. With limits, returns
+ * STATUS_NOT_SUPPORTED for MEANS and MEAN_PAIRS, because no GPU answers them. */
 enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *limits,
                         struct err *err);
 
@@ -355,12 +367,12 @@ uint64_t probe_range_bytes(const struct probe_spec *spec, uint32_t sm_count);
  * memory. */
 uint64_t probe_longest_run(const struct gpu_limits *limits);
 
-/* Returns whether the two are equal in every member. Padding is ignored. */
+/* Returns whether two specs are equal in every member. Padding is ignored. */
 bool probe_same(const struct probe_spec *a, const struct probe_spec *b);
-/* Returns whether the two touch the same memory. */
+/* Returns whether two specs touch the same memory. */
 bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b);
-/* Returns whether this answer reports that the probe's kind of memory is not available. It has no
- * values then. */
+/* Returns whether this answer reports that the probe's kind of memory is not available. Such an
+ * answer has no values. */
 bool probe_is_absent(const struct probe_spec *spec, const struct probe_result *result);
 
 /* Returns the largest point of a spec, or 0 if it has no points. */
@@ -369,29 +381,33 @@ uint64_t probe_largest_point(const struct probe_spec *spec);
 /* READ, WORKING_SET_READ: returns the bytes that one access moves: transaction_bytes, or 128 if
  * that is 0. */
 uint32_t probe_access_bytes(const struct probe_spec *spec);
-/* READ: returns whether it reads 128 bytes, the kind of access of the curve. */
+/* READ: returns whether an access reads 128 bytes, like the accesses of the throughput curve. */
 bool probe_is_line_read(const struct probe_spec *spec);
 
-/* CACHE: returns the step from one element to the next of a scattered cycle of n. It has no common
- * divisor with n. */
+/* CACHE: returns the step from one element to the next of a scattered cycle of n. The step has no
+ * common divisor with n. */
 uint64_t probe_scatter_step(uint64_t n);
-/* CACHE: returns whether a part of a scattered cycle of n covers all of the cycle evenly. If the
- * even step has a common divisor with n, the walk repeatedly visits a few parts. */
+/* CACHE: returns whether each part of a scattered cycle of n covers the whole cycle evenly. If the
+ * step for that has a common divisor with n, another step is used, and the walk visits only a few
+ * places again and again. */
 bool probe_scatters_evenly(uint64_t n);
-/* CACHE: the offsets from element 0 at which sweep_bytes and evict_bytes begin. */
+/* CACHE: returns the offset from element 0 of the end of the longest footprint. sweep_bytes begin
+ * there, followed by evict_bytes. */
 uint64_t probe_cache_behind(const struct probe_spec *spec);
 
 /* PEER: returns the number of values of one row. */
 uint32_t probe_peer_columns(const struct probe_spec *spec);
 
-/* CONCURRENCY: packs these warps and loads into a point, and the reverse. */
+/* CONCURRENCY: the first function packs warps and loads into a point, and the others unpack
+ * them. */
 uint64_t probe_concurrency(uint32_t warps, uint32_t loads);
 uint32_t probe_concurrency_warps(uint64_t point);
 uint32_t probe_concurrency_loads(uint64_t point);
 
-/* READ, CONCURRENCY: the window `w` of the region [0, region_bytes). Windows lie side by side and
- * cover the region. The length of each is proportional to its number of SMs (SMs of `sm_ids` that
- * are not idle). Borders are rounded down to whole lines. A window without SMs is empty. */
+/* READ, CONCURRENCY: reports the window `w` of the region [0, region_bytes). Windows lie side by
+ * side and cover the region. The length of each is proportional to its number of SMs (SMs of
+ * `sm_ids` that are not idle). Borders are rounded down to whole lines. A window without SMs is
+ * empty. */
 void probe_window(const struct probe_spec *spec, const uint16_t *sm_ids, uint32_t sm_count,
                   uint64_t region_bytes, uint32_t w, uint64_t *first_byte, uint64_t *length_bytes);
 

@@ -1,5 +1,6 @@
-/* sim_cache.c: CACHE on the model of a GPU. The private caches of an SM are levels of the model
- * like the levels of a TLB (sim_tlb.h): an entry is a line. They are empty at the start of a probe.
+/* sim_cache.c: runs CACHE on the model of a GPU. The private caches of an SM are levels of the
+ * model like the levels of a TLB (sim_tlb.h): an entry is a line. They are empty at the start of a
+ * probe.
  *
  * The L2 is too large to be walked line by line. If the lines that all SMs have loaded fit, all of
  * them are in it. If not, a part that fits is in the L2, chosen by the addresses. Lines that were
@@ -25,12 +26,13 @@ struct caches {
     uint64_t va;
     struct sim_tlb *of_path[PATH_COUNT]; /* NULL if this path has no cache */
     uint32_t sm;
-    bool cold;               /* the L2 has no line of the footprint */
-    uint64_t resident_parts; /* otherwise: the resident lines of SHARE_PARTS lines */
-    uint64_t footprint;      /* bytes of the current point */
+    bool cold;               /* true if the L2 has no line of the footprint */
+    uint64_t resident_parts; /* if not cold: resident lines among SHARE_PARTS lines */
+    uint64_t footprint;      /* length of the footprint of the current point in bytes */
     double taken;            /* bytes of the L2 that each byte of the footprint takes */
     uint64_t table;          /* stretch of the last translation that all levels missed, plus 1 */
-    uint64_t *blocks;        /* [BLOCK_SLOTS]: fills of the L2 since it was cold, plus 1 */
+    uint64_t *blocks; /* [BLOCK_SLOTS]: hash table of the blocks that the L2 has filled since it was
+                         cold; number of the block plus 1 */
 };
 
 static const struct sim_level *level_of(const struct sim_desc *d, enum probe_path path)
@@ -47,7 +49,7 @@ static const struct sim_level *level_of(const struct sim_desc *d, enum probe_pat
     }
 }
 
-/* Returns the level with the ways that shared memory leaves to it. */
+/* Returns the level without the ways that shared memory takes from it. */
 static struct sim_level carved(const struct sim_desc *d, const struct sim_level *level,
                                uint64_t shared_bytes)
 {
@@ -111,7 +113,8 @@ static bool l2_touch(struct caches *c, uint64_t va)
     }
 }
 
-/* Returns the extra cycles of a translation that all levels missed, by its stretch of memory. */
+/* Returns the extra cycles of a translation that all levels missed. There are none if the
+ * translation before was in the same stretch of memory. */
 static uint32_t enter_table(struct caches *c, uint64_t va, uint32_t missed)
 {
     const struct sim_desc *const d = &c->m->desc;
@@ -244,8 +247,8 @@ bool sim_cache_run(struct sim_machine *m, const struct probe_spec *spec, uint64_
     struct caches c = {.m = m, .spec = spec, .va = va};
     bool ok = (c.blocks = calloc(BLOCK_SLOTS, sizeof c.blocks[0])) != NULL;
 
-    /* Runs one SM after the other, each with its points in their order. An SM that is named again
-     * has the caches of its first points. */
+    /* Runs one SM after the other, each with its points in their order. If an SM is named again,
+     * its caches still hold the lines of its earlier points. */
     for (uint32_t first = 0; ok && first < spec->point_count; first++) {
         const uint16_t id = spec->sms[first % spec->sm_count];
         bool done = false;

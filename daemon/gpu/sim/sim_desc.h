@@ -6,9 +6,9 @@
  * `smids` come before the first level and far_side, and levels in order. No field may come twice.
  * Sizes are in bytes and may be written 128K, 2M, 80G (powers of 1024; base/units.h).
  *
- *   sms=132            number of SMs, 1..512. Required.
+ *   sms=132            number of SMs, 1..512; required
  *   smids=0-63,66-133  their %smid values, ascending; default 0..sms-1
- *   memory=80G         device memory. Required.
+ *   memory=80G         device memory; required
  *   name=H200          letters, digits and - _ . only; shown as "H200 (simulated)"
  *   cc=9.0             compute capability
  *   l2cache=50M        data cache
@@ -105,11 +105,11 @@
  *                      walker. 0+0 means no table. Or the reason of its absence: not-permitted.
  *                      Default: not-supported
  *
- * `hash=mod` with unequal sets assigns pages to the sets in turn, skipping full sets, and
- * starts again after one page for each entry. So the 66th page overflows the set of 17,
- * and each of the next six pages overflows one set of 8 (Mei 2016, section 4.4).
+ * `hash=mod` with unequal sets assigns pages to the sets in turn, skipping full sets, and starts
+ * again after one page for each entry. So the 66th page overflows the set of 17, and each of the
+ * next six pages overflows one set of 8 (Mei 2016, section 4.4).
  *
- * parse(print(x)) == x, byte for byte of the struct.
+ * A printed description is parsed to the same struct, byte for byte.
  */
 #ifndef REACH_GPU_SIM_SIM_DESC_H
 #define REACH_GPU_SIM_SIM_DESC_H
@@ -160,7 +160,7 @@ struct sim_level {
     uint16_t instance_of_sm[REACH_MAX_SMS]; /* by position; ordered by the first SM of each */
 };
 
-/* Another kind of memory. If gbps is 0 it is absent, and `refused` has the reason. */
+/* Another kind of memory. If gbps is 0, the kind is absent, and `refused` has the reason. */
 struct sim_kind {
     double gbps;
     double miss_ns;
@@ -191,7 +191,8 @@ struct sim_clusters {
 /* The part of a footprint longer than the L2 that stays in it. */
 enum sim_l2_keeps { SIM_L2_KEEPS_SOME = 0, SIM_L2_KEEPS_LAST, SIM_L2_KEEPS_YOUNG };
 
-/* A flat value; zero it before use. A number that is 0 stands for the default of its field. */
+/* A simulated GPU. It is a flat value, which must be zeroed before use. A number that is 0 stands
+ * for the default of its field. */
 struct sim_desc {
     char name[SIM_MAX_NAME];
     char uuid[SIM_MAX_NAME];   /* "" means a UUID from the hash of the description */
@@ -207,14 +208,14 @@ struct sim_desc {
     uint64_t l2_fill_bytes;      /* 0 means 32 */
     uint64_t l2_line_bytes;      /* 0 means l2_fill_bytes */
     uint64_t page_table_bytes;   /* 0 means no page tables */
-    double tail_share;           /* share of the loads from memory */
+    double tail_share;           /* share of the loads from memory that take longer */
     double scattered_factor;
     uint64_t data_l1_bytes; /* 0 means no such cache, like for the L2 */
     uint64_t data_l2_bytes;
     double data_l1_gbps;
     double data_l2_gbps;
     double noise_cycles;
-    double outlier_share; /* share of the loads, 0..1 */
+    double outlier_share; /* share of the loads that take longer, 0..1 */
     double plateau_gbps;
     double sm_gbps; /* 0 means twice the share of the plateau */
     double read_noise;
@@ -243,9 +244,10 @@ struct sim_desc {
     struct sim_shared shared;
     struct sim_clusters clusters;
     struct sim_level levels[SIM_MAX_LEVELS];
-    struct sim_level l1d, read_only, constant; /* of each SM; absent without entries */
-    uint32_t constant_cycles;                  /* 0 means latency_cycles minus its miss_cycles */
-    uint32_t clock_cycles; /* extra cycles for reading the clock in each timed load of a CACHE */
+    struct sim_level l1d, read_only,
+        constant;             /* caches of each SM; a cache without entries is absent */
+    uint32_t constant_cycles; /* 0 means latency_cycles minus its miss_cycles */
+    uint32_t clock_cycles;    /* extra cycles for reading the clock in each timed load of a CACHE */
     uint32_t memory_cycles;
     uint32_t l2_keeps; /* enum sim_l2_keeps */
     uint32_t page_table_cycles;
@@ -257,15 +259,15 @@ struct sim_desc {
 };
 
 /* Parses a description. `base` (may be NULL: the defaults above) has the fields that the text
- * leaves out; `sms` and `smids` in the text remove the levels of `base`. STATUS_INVALID_ARGUMENT
- * names the field and the place in it. */
+ * leaves out; `sms` and `smids` in the text remove the levels of `base`. Returns
+ * STATUS_INVALID_ARGUMENT, and an error that names the field and the place in it. */
 enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct sim_desc *out,
                            struct err *err);
 
 /* Writes the canonical text; returns `out`. `out_size` must be at least SIM_DESC_TEXT_BYTES. */
 char *sim_desc_print(const struct sim_desc *desc, char *out, size_t out_size);
 
-/* The virtual range in bytes, with the default filled in. */
+/* Returns the virtual range in bytes, or its default if the description has none. */
 uint64_t sim_desc_range(const struct sim_desc *desc);
 
 /* Describes the memory of this kind as a separate GPU with a range of this length, so that the same
@@ -273,8 +275,9 @@ uint64_t sim_desc_range(const struct sim_desc *desc);
 void sim_kind_desc(const struct sim_desc *desc, enum memory_kind kind, uint64_t range_bytes,
                    struct sim_desc *out);
 
-/* The identity of the simulated GPU `desc` (sim_gpu.c), the `twin`th (0, 1, ..) of its kind on the
- * node. Its UUID is a hash of the two, so it changes only if the description does. */
+/* Writes the identity of the simulated GPU `desc` (sim_gpu.c), the `twin`th (0, 1, ..) of its kind
+ * on the node. The UUID is a hash of `desc` and `twin`, so it changes only if the description
+ * changes. */
 void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_identity *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* sim_desc_text.c: a description from text, and back. One table of fields serves both directions,
- * so a field cannot be read and not be written. Fields with their default value are not printed, so
- * a printed description is no longer than a written one. */
+/* sim_desc_text.c: reads a description from text, and writes it. One table of fields serves both
+ * directions, so a field cannot be read and not be written. Fields with their default value are not
+ * printed, so a printed description is no longer than a written one. */
 #include "gpu/sim/sim_desc.h"
 
 #include "base/assert.h"
@@ -46,7 +46,7 @@ enum kind {
 struct field {
     const char *key;
     enum kind kind;
-    struct sim_number number; /* for a name: its offset */
+    struct sim_number number; /* NAME: the offset of the text */
     const char *missing;      /* SECOND: the message if the key is missing */
 };
 
@@ -128,7 +128,7 @@ static const struct field fields[] = {
     {"", NAME, {SIM_U32, 0, 0}, NULL} /* the end */
 };
 
-enum { NOISE_WORDS = 3, PLAIN_BYTES = 64 /* length of any default */ };
+enum { NOISE_WORDS = 3, PLAIN_BYTES = 64 /* more than the text of any default value */ };
 static const char *const noise_words[NOISE_WORDS] = {
     [SIM_NOISE_NONE] = "none", [SIM_NOISE_UNIFORM] = "uniform:", [SIM_NOISE_GAUSS] = "gauss:"};
 

@@ -25,9 +25,9 @@ struct sim_gpu {
     struct gpu_identity identity;
     struct gpu_limits limits;
     struct sim_machine *machine;
-    /* Other memory: one kind at a time, like on a real GPU. */
+    /* The machine of another kind of memory. There is one at a time, like on a real GPU. */
     struct sim_machine *memory;
-    struct probe_spec memory_spec; /* the probe that it was made for */
+    struct probe_spec memory_spec; /* the probe for which `memory` was made */
     uint64_t memory_bytes;
 };
 
@@ -60,7 +60,8 @@ void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_ide
     out->origin = ORIGIN_SIMULATED;
 }
 
-/* Returns how often the first `n` texts describe the same GPU, which would have the same UUID. */
+/* Returns the number of the first `n` texts that describe the same GPU, and would give it the same
+ * UUID. */
 static uint32_t count_twins(const char *const *texts, uint32_t n, const struct sim_desc *desc)
 {
     struct gpu_identity id;
@@ -209,8 +210,8 @@ static struct maybe_u32 clock_of(const struct sim_gpu *gpu)
     return gpu->desc.clock_khz ? KNOWN_U32((uint32_t)khz) : UNKNOWN_U32(REASON_NOT_REPORTED);
 }
 
-/* Returns the machine that answers a probe, and makes it if needed. Returns NULL and the reason in
- * `out` if there is no such memory. */
+/* Reports the machine that answers a probe, and makes it if needed. The machine is NULL if there is
+ * no such memory; `out` then has the reason. */
 static enum status use_memory(struct sim_gpu *sim, const struct probe_spec *spec,
                               struct sim_machine **out_machine, struct probe_conditions *out,
                               struct err *err)

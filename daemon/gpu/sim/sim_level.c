@@ -1,4 +1,5 @@
-/* sim_level.c: one level in the text of a simulated GPU: "65@2M/0,5:1,6;sets=17+8x6". */
+/* sim_level.c: reads and writes one level in the text of a simulated GPU:
+ * "65@2M/0,5:1,6;sets=17+8x6". */
 #include "gpu/sim/sim_text.h"
 
 #include <ctype.h>
@@ -90,7 +91,8 @@ static enum status read_groups(struct sim_cursor *c, const struct sim_desc *d, u
     return covered == d->sm_count ? STATUS_OK : sim_text_fail(c, "not every SM is in a group");
 }
 
-/* "8" and nothing behind it is a group size; "0,5:1,6" and "0-7" are groups. */
+/* Returns whether a group size comes next. "8" with nothing behind it is a group size; "0,5:1,6"
+ * and "0-7" are groups. */
 static bool is_group_size(const struct sim_cursor *c)
 {
     const char *p = c->at;

@@ -1,5 +1,5 @@
-/* sim_machine.h: runs probes on a simulated GPU, access by access: an MMU and the noise of its
- * clock. The simulated source and the stand-in driver of the tests share it. */
+/* sim_machine.h: runs probes on a simulated GPU, access by access. It models the MMU of the GPU and
+ * the noise of its clock. The simulated source and the stand-in driver of the tests share it. */
 #ifndef REACH_GPU_SIM_SIM_MACHINE_H
 #define REACH_GPU_SIM_SIM_MACHINE_H
 
@@ -12,7 +12,8 @@ struct sim_machine;
 struct sim_machine *sim_machine_new(const struct sim_desc *desc);
 void sim_machine_free(struct sim_machine *take);
 
-/* Runs one load. The first returns its cycles, noise included; the second has only its effect. */
+/* Run one load. The first returns the cycles of the load, noise included. The second only changes
+ * the state of the machine. */
 uint32_t sim_machine_timed_load(struct sim_machine *m, uint32_t sm, uint64_t va);
 void sim_machine_load(struct sim_machine *m, uint32_t sm, uint64_t va);
 
@@ -30,8 +31,8 @@ struct sim_access {
     enum access access;
     uint32_t bytes;
     uint32_t in_flight; /* accesses in flight of one SM; 0 means no limit */
-    /* From scattered_va on, scattered_bytes of frames are not one run of physical memory each. 0 if
-     * there are no such frames. */
+    /* The frames in the scattered_bytes from scattered_va on are not one run of physical memory
+     * each. scattered_bytes is 0 if there are no such frames. */
     uint64_t scattered_va;
     uint64_t scattered_bytes;
 };
@@ -48,7 +49,7 @@ void sim_machine_read(struct sim_machine *m, struct sim_access access,
  * does not exist. */
 enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                             uint32_t *values, struct err *err);
-/* Returns probe_conditions.interruptions of that run. */
+/* Returns probe_conditions.interruptions of the last sim_machine_run. */
 uint32_t sim_machine_interruptions(const struct sim_machine *m);
 
 #endif

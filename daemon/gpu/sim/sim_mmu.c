@@ -1,7 +1,8 @@
 /* sim_mmu.c: levels of TLBs one behind the other. The result of a level depends only on the loads
  * that reach it and on their order. So groups of loads are counted level by level: all of them
- * touch the first level, then the loads that missed touch the second. Each load ends with the same
- * result as one by one. A level's loop is short and has no branch that depends on hit or miss. */
+ * touch the first level, then the loads that missed touch the second. Each load has the same result
+ * as if the loads were run one by one. A level's loop is short and has no branch that depends on
+ * hit or miss. */
 #include "gpu/sim/sim_mmu.h"
 
 #include "base/assert.h"

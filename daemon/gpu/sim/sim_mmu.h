@@ -18,12 +18,12 @@ struct sim_mmu *sim_mmu_new(const struct sim_desc *desc);
 void sim_mmu_free(struct sim_mmu *take);
 
 /* Runs one load by the SM at position `sm` (not its id) from virtual address `va`, which must lie
- * in the described range. Returns the number of levels that missed: 0 is a hit in the first,
- * level_count a walk. */
+ * in the described range. Returns the number of levels that missed: 0 is a hit in the first level,
+ * and level_count is a walk. */
 uint32_t sim_mmu_access(struct sim_mmu *mmu, uint32_t sm, uint64_t va);
 
 /* Counts the loads in this order with the result of sim_mmu_access: out_missed[i] is its return
- * value for loads[i]. Several times faster than one by one. */
+ * value for loads[i]. It is several times faster than a call for each load. */
 void sim_mmu_count(struct sim_mmu *mmu, const struct sim_load *loads, size_t count,
                    uint8_t *out_missed);
 

@@ -1,4 +1,4 @@
-/* sim_parts.h: the state of a machine. Private to the parts that run probes. */
+/* sim_parts.h: the state of a machine. It is private to the files that run probes. */
 #ifndef REACH_GPU_SIM_SIM_PARTS_H
 #define REACH_GPU_SIM_SIM_PARTS_H
 
@@ -13,18 +13,18 @@ enum { SIM_PENDING_LOADS = 1024, SIM_LANES = 32 };
 struct sim_machine {
     struct sim_desc desc;
     struct sim_mmu *mmu;
-    struct rng rng;                     /* for noise */
+    struct rng rng;                     /* random numbers of the noise */
     uint32_t far_cycles[REACH_MAX_SMS]; /* by position: extra cycles of a load for the distance of
                                            this SM */
-    struct rng others;                  /* for other processes */
+    struct rng others;                  /* random numbers of other processes */
     uint32_t loads_to_turn;             /* loads until the neighbor's next turn */
     uint32_t side_by_side;              /* loads that take the time of one load; 0 means 1 */
     uint32_t sides;                     /* number of these loads made so far */
     uint32_t loads_to_reclock;          /* loads until the clock changes */
     bool reclocked;
     uint64_t turns;         /* turns that the neighbor has had */
-    uint64_t away;          /* turns long enough for a kernel to notice (kernels/abi.h) */
-    uint32_t interruptions; /* stretches of the last probe that were repeated, even in vain */
+    uint64_t away;          /* turns longer than REACH_AWAY_CYCLES (kernels/abi.h) */
+    uint32_t interruptions; /* stretches of the last probe that were interrupted */
     /* Loads whose result is not needed. They are counted together, before all loads whose
      * result is needed. */
     uint32_t pending_count;
@@ -40,8 +40,8 @@ uint32_t sim_machine_access(struct sim_machine *m, uint32_t sm, uint64_t va, uin
 void sim_machine_count(struct sim_machine *m, const struct sim_load *loads, uint32_t count,
                        uint8_t *out_missed);
 
-/* From now on this number of loads takes the time of one load. It is for loads of several SMs, and
- * of the lanes of a warp. */
+/* Makes later loads overlap: this number of loads takes the time of one load. Loads of several SMs
+ * overlap, and loads of the lanes of a warp. */
 void sim_machine_overlap(struct sim_machine *m, uint32_t loads);
 
 /* Returns a number below `bound` that is fixed by `seed` and `what`. */

@@ -1,12 +1,13 @@
 /* sim_profiles.c: the named GPUs. A number is published, was measured by this project, or is a
- * guess that the model needs; `sources` has its origin. To correct a profile, edit its description
- * and change the field's row from guess to measured, with the directory in docs/measurements/ that
- * shows it.
+ * guess that the model needs. `sources` has the origin of each number. To correct a profile, edit
+ * its description and change the field's row from guess to measured, with the directory in
+ * docs/measurements/ that shows it.
  *
- * Published: Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017, table 2 and figures
- * 5 and 6; Mei and Chu, Dissecting GPU Memory Hierarchy through Microbenchmarking, TPDS 2017 (arXiv
- * 2015), section 4.4; Walker, Enabling full-speed random access to the entire memory on the A100
- * GPU, 2024; the public raw data of the cuda-gpu-tlb benchmark for the K80; NVIDIA's data sheets.
+ * The published sources are Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017, table
+ * 2 and figures 5 and 6; Mei and Chu, Dissecting GPU Memory Hierarchy through Microbenchmarking,
+ * TPDS 2017 (arXiv 2015), section 4.4; Walker, Enabling full-speed random access to the entire
+ * memory on the A100 GPU, 2024; the public raw data of the cuda-gpu-tlb benchmark for the K80;
+ * NVIDIA's data sheets.
  */
 #include "gpu/sim/sim_profiles.h"
 
@@ -15,8 +16,8 @@
 
 #define COUNT(a) (uint32_t)(sizeof(a) / sizeof(a)[0])
 
-/* K80: one of the two GPUs of the board. The L2 is shared like in the published raw data: 13 of 15
- * SMs, two groups of two. */
+/* K80: one of the two GPUs of the board, with 13 of 15 SMs. The groups of level l2 follow the
+ * published raw data: two of them have two SMs. */
 static const char k80_description[] =
     "name=K80 cc=3.7 sms=13 memory=12G l2cache=1536K granule=128K latency=241 spread=12 "
     "noise=gauss:1 outliers=0.001@1500 "
@@ -48,8 +49,9 @@ static const struct sim_source k80_sources[] = {
     {"noise outliers read_noise", SIM_GUESS, ""},
 };
 
-/* P100: 56 of 60 SMs, ten to a GPC, two of the six GPCs with eight. L3 is beyond the memory of the
- * card but not beyond a virtual range, so the model has the L3 that the paper predicts. */
+/* P100: 56 of 60 SMs. Four of the six GPCs have ten SMs, and two have eight. L3 is beyond the
+ * memory of the card but not beyond a virtual range, so the model has the L3 that the paper
+ * predicts. */
 #define P100_GROUPS                                                                                \
     "0,1,18,19,28,29,38,39,50,51:"                                                                 \
     "2,3,16,17,32,33,36,37,52,53:"                                                                 \
@@ -119,8 +121,8 @@ static const struct sim_source a100_sources[] = {
     {"l2.miss latency spread noise outliers read_noise", SIM_GUESS, ""},
 };
 
-/* The GPUs of Mei and Chu 2016. Their text has the structure of the caches and of the TLBs, but the
- * latencies only in figures. The latencies here are made up. */
+/* The GPUs of Mei and Chu 2016. The text of the paper has the structure of the caches and of the
+ * TLBs, but only figures have the latencies. The latencies here are made up. */
 #define MEI      "Mei and Chu 2016, "
 #define MEI_TLBS "l1=16@2M/sm;miss=27;policy=random l2=65@2M/gpu;miss=261;sets=17+8x6 "
 static const char gtx560ti_description[] =
@@ -266,7 +268,7 @@ static const char h200_description[] =
     "host-registered-huge=50.8/3@2420,64K,2048+80,8192+350,24 "
     "peer=375/33@1600,2M,0+0,0+0,0";
 
-/* Fields of the caches, for both. */
+/* The sources of the fields of the caches, for both GPUs. */
 #define HOPPER_SOURCES                                                                             \
     {"array", SIM_PUBLISHED, "data sheet: 256 KB for L1 and shared memory"},                       \
         {"l1d", SIM_MEASURED, "an H200, 2026-11-23: 128-byte lines, 32-byte sectors"},             \
@@ -283,8 +285,8 @@ static const char h200_description[] =
     }
 
 #define H200_HOST "docs/measurements/nvidia-h200-89d5a7b7-2026-11-22"
-/* Hosts of the other profiles are unknown. These have no host memory, and no other kind is
- * probed. */
+/* The hosts of the other profiles are unknown. These profiles have no host memory, so no other kind
+ * of memory is probed. */
 #define H100_MEASURED "docs/measurements/nvidia-h100-80gb-hbm3-dcda818d-2026-11-21"
 static const struct sim_source h100_sources[] = {
     HOPPER_SOURCES,

@@ -1,5 +1,5 @@
-/* sim_profiles.h: simulated GPUs by name: k80, p100, a100-80g, h100-80g, h200. Each is a
- * description like in sim_desc.h, with the source of every number in it. */
+/* sim_profiles.h: simulated GPUs by name, for example k80 and h200. Each is a description like in
+ * sim_desc.h, with the source of every number in it. */
 #ifndef REACH_GPU_SIM_SIM_PROFILES_H
 #define REACH_GPU_SIM_SIM_PROFILES_H
 
@@ -25,9 +25,9 @@ struct sim_profile {
     uint32_t source_count;
 };
 
-/* All profiles, in the order of their age. */
+/* Returns all profiles, in the order of their age. */
 const struct sim_profile *sim_profiles(uint32_t *out_count);
-/* Returns NULL if no profile has this name. */
+/* Returns the profile with this name, or NULL if there is none. */
 const struct sim_profile *sim_profile_find(const char *name);
 
 /* Parses the text of a user: a profile's name, a profile's name and fields that replace its own
