@@ -36,8 +36,8 @@ struct fleet_report_options {
 };
 
 /* Prints the reports in the order of their bits, all from one state of the database. Returns
- * STATUS_NOT_FOUND if the survey does not exist or there is none yet, STATUS_IO if `out` cannot be
- * written, STATUS_CONFLICT if a survey is in progress in `db`. */
+ * STATUS_NOT_FOUND if the survey does not exist or no survey was made yet. Returns STATUS_IO if
+ * `out` cannot be written, and STATUS_CONFLICT if a survey is in progress in `db`. */
 enum status fleet_report(struct fleet_db *db, const struct fleet_report_options *options, FILE *out,
                          struct err *err);
 

@@ -35,9 +35,10 @@ struct report_table {
     const char *part;  /* name of the part, "counts", or "" if there is one part */
     const char *title; /* for people */
     const char *columns[REPORT_MAX_COLUMNS]; /* ends with NULL */
-    /* The kind of each column: 't' is a text, 'c' an integer, 'p' a percentage (one digit for
-     * people). 'r' is a number (all digits in JSON and CSV, six elsewhere). 'a' is two values of a
-     * row; a text has precedence over a number. */
+    /* The kind of each column. 't' is a text, 'c' is an integer, and 'p' is a percentage with one
+     * digit for people. 'r' is a number with all digits in JSON and CSV, and six digits elsewhere.
+     * 'a' is a text and a number in two values of a row; the number is printed if the text is NULL.
+     */
     char kinds[REPORT_MAX_COLUMNS];
 };
 

@@ -63,8 +63,8 @@ def is_current(gpu):
 
 
 def topology_class(chip):
-    """Returns a class such as "132sm-24g-64GiB": SMs, groups and the reach of a group, rounded so that a difference of
-    one entry does not change the class. Chips of one class can have different group maps."""
+    """Returns a class such as "132sm-24g-64GiB": SMs, groups and the reach of a group. The reach is rounded, so a
+    difference of one entry does not change the class. Chips of one class can have different group maps."""
     word = f"{chip['sm_count']}sm"
     if chip["groups"]:
         word += f"-{len(chip['groups'])}g"

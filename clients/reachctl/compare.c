@@ -1,6 +1,7 @@
 /* compare.c: reachctl compare reports whether a chip is normal. The daemon compares its own GPUs.
- * This program compares an exported fingerprint, or uses another reference set, without a daemon.
- * reachctl share writes the anonymous file with which a chip joins the reference set. */
+ * This program compares an exported fingerprint itself, and any fingerprint if another reference
+ * set is given. reachctl share writes the anonymous file with which a chip joins the reference set.
+ */
 #include "clients/reachctl/client.h"
 #include "clients/reachctl/text.h"
 

@@ -1,6 +1,6 @@
-// api.js: requests to the daemon that served this page, by paths relative to it, so that they also
-// find it through a tunnel or behind a prefix. The token is kept while the page is open, in memory
-// only.
+// api.js: requests to the daemon that served this page. Paths are relative to the page, so that
+// requests also reach the daemon through a tunnel or behind a prefix. The token is kept while the
+// page is open, in memory only.
 
 let token = "";
 export const setToken = (text) => { token = text; };

@@ -1,5 +1,5 @@
-// page.entry.js: the page at /ui/: it shows the GPU and the view in the address after #, so that a
-// user can send the address to another person: #chip?gpu=GPU-1&bytes=103079215104
+// page.entry.js: the page at /ui/. It shows the GPU and the view that the address names after #,
+// so that users can send each other the address: #chip?gpu=GPU-1&bytes=103079215104
 import "./license.js";
 import { get, of } from "./api.js";
 import { element, plain, replace } from "./dom.js";

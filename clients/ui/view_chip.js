@@ -1,5 +1,6 @@
-// view_chip.js: the inside of this GPU: groups of SMs, colored by window for a size from a slider,
-// TLB levels, the missing parts of the die, and the matrix of SM pairs if it was measured.
+// view_chip.js: the inside of this GPU. The view has the groups of SMs, the TLB levels, the
+// missing parts of the die, and the matrix of SM pairs if it was measured. Groups are colored by
+// window for a size from a slider.
 import { get, latest, of } from "./api.js";
 import { groupBoxes } from "./boxes.js";
 import { element, plain, replace } from "./dom.js";

@@ -1,5 +1,6 @@
-// view_curves.js: throughput over bytes: measured naive and with windows, predicted with scopes;
-// other kinds of memory; and the chips of the same model in the background if there is a reference.
+// view_curves.js: throughput over bytes, measured naive and with windows, and predicted with
+// scopes. The view also has other kinds of memory, and the chips of the same model in the
+// background if there is a reference.
 import { get, of } from "./api.js";
 import { curve } from "./curve.js";
 import { element } from "./dom.js";

@@ -12,8 +12,8 @@ class CudaError(ctypes.Structure):
 
 
 def path(name: str, variable: str) -> str:
-    """Returns the path in the environment variable, else the library of the wheel, build or installation that contains
-    this file, else the bare name for the loader."""
+    """Returns the path in the environment variable. If it is not set, returns the library of the wheel, build or
+    installation that contains this file, or the bare name for the loader."""
     here = os.path.dirname(os.path.abspath(__file__))
     near = (os.path.join(here, *folder, name)
             for folder in (("lib",), ("..", ".."), ("..", "..", "..", "..", "lib")))

@@ -1,6 +1,6 @@
 """gather_rows, index_select and embedding: rows of a table copied out by index, bit by bit.
 
-A row is copied as words of 4 bytes, of 8 bytes if that is the whole row, and of 1 or 2 bytes if the row is not a
+A row is copied as words of 4 bytes, or as one word if it has 8 bytes. The words have 1 or 2 bytes if the row is not a
 multiple of 4. Triton combines the words into loads of 16 bytes if rows are aligned to 16 bytes.
 """
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reach.torch.add import index_add_
 from reach.torch.planning import Job
 
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-# PyTorch's kernel for tables of two dimensions copies 1.65 G rows/s of any length (docs/measurements, H200): if rows
+# PyTorch's kernel for tables of two dimensions copies 1.65 G rows/s of any length (docs/measurements, H200). If rows
 # have this length or more, the kernel is as fast as memory. The kernel for one dimension is a plain gather.
 STOCK_ROW_BYTES = 2048
 STOCK_ROWS = 1 << 15  # up to this many rows PyTorch's operators are done before a kernel of Triton is launched

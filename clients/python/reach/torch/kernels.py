@@ -1,7 +1,7 @@
 """The device code of reach.torch. Each operation exists as a pass over one range of the table, and in windows.
 
-A pass (`*_scope`) has one program per piece of the input. It scans every index of its piece and touches the rows from
-`lo` to below `hi` only: naive is one pass over all rows, and scopes are several passes.
+A pass (`*_scope`) has one program per piece of the input. It scans every index of its piece and touches only the rows
+from `lo` to below `hi`. Naive is one pass over all rows, and scopes are several passes.
 
 A launch in windows (`*_windows`) has the number of programs that the GPU runs at once. A program finds the window of
 the SM that it runs on and draws pieces from that window's queue until it is empty. Then it takes the next window, so
@@ -132,10 +132,10 @@ def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces,
 
 # ---- sums of bags --------------------------------------------------------------------------------
 #
-# A tile has LANES x STEPS rows of each of BAGS bags: [LANES, BAGS, STEPS, PADDED]. LANES rows fill the loads of a warp
-# and BAGS the warps, so a thread adds the STEPS rows in its registers, and only their sums cross threads. The order of
-# the dimensions matters: Triton gives threads to the last dimension first, then to the other dimensions from the
-# front.
+# A tile has LANES x STEPS rows of each of BAGS bags: [LANES, BAGS, STEPS, PADDED]. LANES rows fill the loads of a
+# warp, and BAGS bags fill the warps. So a thread adds the STEPS rows in its registers, and only their sums cross
+# threads. The order of the dimensions matters: Triton gives threads to the last dimension first, then to the other
+# dimensions from the front.
 
 @triton.jit
 def _tile_rows(STEPS: tl.constexpr, LANES: tl.constexpr):

@@ -6,9 +6,10 @@ per piece, run after run, so that few programs of two runs are active at once. I
 SMs has its own runs, so all runs are processed at once. A program draws pieces of the run of its SM, then of the next
 runs, like in kernels.
 
-`about` has lines of one number per table. The lines are: its address, the length of its rows, its first column in a row
-of the result, its rows, the first table of its run, the tables of its run, and its kind. Length and column are in units
-of UNIT elements. KINDS are compiled for rows of one length each.
+`about` has lines of one number per table. The first four lines are its address, the length of its rows, its first
+column in a row of the result, and its number of rows. The other lines are the first table of its run, the number of
+tables of its run, and its kind. Length and column are in units of UNIT elements. KINDS are compiled for rows of one
+length each.
 """
 # Triton compiles these functions; their parameters have no Python types.
 # mypy: allow-untyped-defs, allow-untyped-decorators, allow-untyped-calls

@@ -1,10 +1,10 @@
 """Makes launches for a tensor: requests its plan, puts the plan's tables on the device, and launches the kernels of a
 strategy.
 
-Everything is kept by device, so several GPUs work in one process. The first call with a table of some size, and a batch
-of some size to the next power of two, makes a plan and its tables. Later calls neither wait for the device nor request
-a plan, so they can be captured in a CUDA graph. The queues are a new tensor in each launch, so launches of several
-streams do not share them. Any thread may call the functions.
+Everything is kept by device, so several GPUs work in one process. The first call with a size of a table and of a batch
+makes a plan and its tables; the size of a batch is rounded up to a power of two. Later calls neither wait for the
+device nor request a plan, so they can be captured in a CUDA graph. The queues are a new tensor in each launch, so
+launches of several streams do not share them. Any thread may call the functions.
 """
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[f
 
 
 def _make_list(device: torch.device, job: TablesJob, strategy: str) -> Way:
-    """Returns the way to read a list of tables: one run of all of them, runs of the whole tables that fit within the
+    """Returns the way to read a list of tables. It is one run of all tables, runs of whole tables that fit within the
     reach, or one table after another."""
     if strategy == "naive":
         return Way(strategy, "asked for", runs=((0, len(job.tables)),))

@@ -1,8 +1,8 @@
 """partition: a stable partition of indices by window or scope, on the device.
 
-There are two passes over the keys (Blelloch 1990, split). Each block counts its keys of each part, a sum over all
-blocks gives the places, and each block moves its keys there in their order. The traffic per 4-byte key is 12 bytes, or
-24 with the order.
+There are two passes over the keys (Blelloch 1990, split). Each block counts its keys of each part, and a sum over all
+blocks gives the places. Then each block moves its keys to these places, in their order. The traffic per 4-byte key is
+12 bytes, or 24 with the order.
 """
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _partition_stock(index: torch.Tensor, inner: torch.Tensor, with_order: bool)
 
 def partition(index: torch.Tensor, boundaries: Union[torch.Tensor, Sequence[int]],
               with_order: bool = True) -> Partitioned:
-    """Partitions keys of int32 or int64 by ascending boundaries, stably. Part 0 has the keys below boundaries[0], part
-    p the keys from boundaries[p - 1] to below boundaries[p], and the last part has all other keys. So n boundaries
+    """Partitions keys of int32 or int64 by ascending boundaries, stably. Part 0 has the keys below boundaries[0]. Part
+    p has the keys from boundaries[p - 1] to below boundaries[p]. The last part has all other keys. So n boundaries
     make n + 1 parts. A tensor of boundaries on the device of the keys makes no copy and does not wait. with_order=False
     omits the positions, for keys that are looked up in any order. It needs PyTorch and Triton:
 

@@ -25,8 +25,8 @@ class NoPlan(Exception):
 class Job:
     """The accesses of an operation: `accesses` rows of `row_bytes` at random in a table of `table_bytes`. Per access,
     `input_bytes` are read and `written_bytes` written in order, and `output_bytes` are sums that each window or scope
-    has a part of. `in_step` means that two windows work on an access at nearly the same time, so that their parts of
-    `output_bytes` meet in the L2 and are moved once."""
+    has a part of. `in_step` means that two windows work on an access at nearly the same time. Their parts of
+    `output_bytes` then meet in the L2 and are moved once."""
     table_bytes: int
     row_bytes: int
     accesses: int

@@ -11,8 +11,8 @@ measured length, so that a TLB miss costs less if memory is fragmented.
 
 PyTorch's caching allocator lies above it and requests segments; a tensor larger than the allocator's segments gets a
 segment of its own. There is one pool of libreach-cuda per device: a second MemPool shares it, and its frame_bytes is
-ignored. libreach-cuda is REACH_CUDA_LIBRARY of the environment, else the library of the installation (or build) that
-contains this file, else the loader's libreach-cuda.so.0.
+ignored. The environment's REACH_CUDA_LIBRARY names libreach-cuda. If it is not set, libreach-cuda is the library of
+the installation (or build) that contains this file, or the loader's libreach-cuda.so.0.
 """
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ Neighbors are drawn with replacement. Draw k of seed r is number r x fanout + k 
 of the seed and the counter). The result depends on the seed alone, not on the strategy, the GPU or the launch. A node
 of degree d gets neighbor floor(u x d / 2^32) of a 32-bit number u. Degrees must be less than 2^32, and probabilities
 differ by d / 2^32 at most. There are two methods. In one pass (naive) each thread finds its node's list and reads its
-neighbor. In two steps a pass over the far smaller array of offsets writes positions in the array of edges, and
-gather_rows, in scopes or windows, reads the edges there. Neighbors of one node lie together, so one pass translates
+neighbor. In two steps a pass over the far smaller array of offsets writes positions in the array of edges. Then
+gather_rows reads the edges there, in scopes or windows. Neighbors of one node lie together, so one pass translates
 once for all of them. Out of reach two steps gain for walks (a fanout of 1) and lose for large fanouts. The faster
 method is taken (`predicted`).
 """
@@ -41,7 +41,7 @@ def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
     a line, like an access at random, because the addresses are found one after the other. In two steps all addresses of
     a list are known at once. A list then takes one access at random plus the other lines that memory moves. Each pass
     reads all positions. Each window does too if a seed has several positions. The positions of a seed lie in one
-    window, so the windows have unequal work in a piece and drift apart by more than the L2 holds. The result is
+    window, so the windows have unequal work in a piece. They drift apart by more than the L2 holds. The result is
     written twice, first with -1."""
     device, item, nodes = indices.device, indices.element_size(), max(1, indptr.numel() - 1)
     listed, each, count = indices.numel() / nodes * item, seeds.element_size(), seeds.numel()

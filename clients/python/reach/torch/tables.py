@@ -58,8 +58,9 @@ def unfit(tables: Sequence[torch.Tensor], index: torch.Tensor) -> str:
 
 
 def kinds_of(widths: Sequence[int], most: int = MOST_KINDS) -> Tuple[List[Tuple[int, bool]], List[int]]:
-    """Returns kinds of rows, (numbers to the next power of two, whether all its rows have this length), the longest
-    first, and the kind of each table. Beyond `most` kinds, the shortest rows belong to the next longer kind."""
+    """Returns kinds of rows, the longest first, and the kind of each table. A kind is (numbers to the next power of
+    two, whether all its rows have this length). Beyond `most` kinds, the shortest rows belong to the next longer
+    kind."""
     padded = [triton.next_power_of_2(width) for width in widths]
     lengths = sorted(set(padded), reverse=True)[:most]
     kind = [next(k for k in reversed(range(len(lengths))) if lengths[k] >= p) for p in padded]
