@@ -104,14 +104,14 @@ static bool is_complete(const struct tlb_level *l)
            IS_KNOWN(l->miss_penalty_cycles) && l->entries.v > 1 && l->entry_bytes.v > 0;
 }
 
-/* The number of pages, one entry apart, that overflow every set of this level. */
+/* Returns the number of pages, one entry apart, that overflow every set of this level. */
 static uint64_t full_pages(const struct tlb_level *l)
 {
     return (l->saturation_bytes.v + l->entry_bytes.v - 1) / l->entry_bytes.v;
 }
 
-/* The number of pages that overflow some sets of this level. It is a quarter of the way from the
- * entries to the pages that overflow all sets. */
+/* Returns the number of pages that overflow some sets of this level. It is a quarter of the way
+ * from the entries to the pages that overflow all sets. */
 static uint64_t just_beyond(const struct tlb_level *l)
 {
     const uint64_t full = full_pages(l);
@@ -140,7 +140,7 @@ bool check_level_test(const struct fingerprint *fp, uint32_t k, const struct gpu
     return probe_check(out, limits, NULL) == STATUS_OK;
 }
 
-/* Index of the level whose sharing makes the groups, or -1. */
+/* Returns the index of the level whose sharing makes the groups, or -1. */
 static int shared_level(const struct fingerprint *fp)
 {
     const struct topology *t = &fp->topology;
@@ -170,8 +170,8 @@ static bool estimates_of(const struct fingerprint *fp, uint32_t k, struct level_
     return all_nearer;
 }
 
-/* The number of votes that a pivot needs. On a quiet chip one row of pairs is enough, because it
- * has longer slices and is expensive. */
+/* Returns the number of votes that a pivot needs. On a quiet chip one row of pairs is enough,
+ * because it has longer slices and is expensive. */
 static uint32_t votes_for(const struct tlb_level *l, enum probe_kind kind)
 {
     const double right = IS_KNOWN(l->confidence) ? l->confidence.v : 0;
@@ -225,8 +225,8 @@ static bool farther_levels_hold(const struct fingerprint *fp, uint32_t k, uint64
     return true;
 }
 
-/* The median of the loads of a point that took longer than the threshold. Returns 0 if no load
- * did. */
+/* Returns the median of the loads of a point that took longer than the threshold. Returns 0 if no
+ * load did. */
 static double median_above(const struct observation *o, uint32_t point, double threshold)
 {
     const uint32_t *values = observation_chase(o, point);

@@ -69,7 +69,7 @@ static bool make_classes(const struct gap *gaps, uint32_t splits, uint32_t n, ui
     return members[class] >= FEWEST_OF_A_CLASS;
 }
 
-/* The number of the widest gaps that are clear: the fewest that are followed by a far
+/* Returns the number of the widest gaps that are clear: the fewest that are followed by a far
  * narrower one. */
 static uint32_t count_splits(const struct gap *gaps, uint32_t n, double noise)
 {

@@ -13,9 +13,9 @@ enum { CLASSES_MAX = 4, CLASSES_MAX_VALUES = 512 };
  * values. Without a clear gap there is one class. */
 uint32_t classes_split(const double *values, uint32_t n, double noise, uint32_t *out_class);
 
-/* The distance of the result from another division, as a share (0..1). With several classes, it is
- * the excess of the narrowest gap between classes. With one class, it is the width that the widest
- * gap lacks. `class` is the output of classes_split. */
+/* Returns the distance of the result from another division, as a share (0..1). With several
+ * classes, it is the excess of the narrowest gap between classes. With one class, it is the width
+ * that the widest gap lacks. `class` is the output of classes_split. */
 double classes_margin(const double *values, uint32_t n, double noise, const uint32_t *class);
 
 #endif

@@ -209,7 +209,7 @@ static struct seen scan(const struct observation *o, uint32_t repeat, uint32_t s
                          .control = stats_median_u32(control, o->spec.slice_pages)};
 }
 
-/* The median loss of this SM over all repeats, in cycles. */
+/* Returns the median loss of this SM over all repeats, in cycles. */
 static double usual_loss(const struct observation *o, uint32_t sm)
 {
     double losses[PROBE_MAX_REPEATS];

@@ -16,7 +16,7 @@ enum {
     CARVED_POINTS = 32
 };
 
-/* The longest probed cycle without a miss, in bytes. */
+/* Returns the longest probed cycle without a miss, in bytes. */
 static struct maybe_u64 carved_fits(const struct chase *c, const struct observation *o)
 {
     uint64_t fits = 0;
@@ -29,7 +29,7 @@ static struct maybe_u64 carved_fits(const struct chase *c, const struct observat
     return KNOWN_U64(fits);
 }
 
-/* The size of the L1, in bytes: the highest number of whole ways that fit. */
+/* Returns the size of the L1, in bytes: the highest number of whole ways that fit. */
 static struct maybe_u64 carved_size(const struct chase *c, const struct observation *o)
 {
     struct walk_votes *const v = malloc(2 * sizeof *v);

@@ -26,8 +26,8 @@ struct spacing {
     uint32_t eighths, quarters;
 };
 
-/* The share of loads that miss in a walk over words of this spacing. Returns -1 if the walk was
- * requested. */
+/* Returns the share of loads that miss in a walk over words of this spacing. Returns -1 if the walk
+ * was requested. */
 static double spaced_share(struct chase *c, struct spacing by, uint32_t k)
 {
     const uint64_t footprint = c->sectors * c->sector_bytes / 4 * by.quarters;
@@ -123,8 +123,8 @@ static enum reason no_longer_line(struct chase *c, uint64_t line_bytes)
     return fmin(shares[1], shares[2]) <= SPACED_NONE * shares[0] ? REASON_NONE : REASON_IRREGULAR;
 }
 
-/* The length of a run of neighboring sectors that miss: the length to which most missing sectors
- * belong. Returns 0 if no sector misses. */
+/* Returns the length of a run of neighboring sectors that miss: the length to which most missing
+ * sectors belong. Returns 0 if no sector misses. */
 static uint32_t usual_run(const struct walk_votes *v)
 {
     uint32_t weights[MOST_SECTORS + 1] = {0};

@@ -26,8 +26,8 @@ struct set_walks {
     struct walk_votes before, at;
 };
 
-/* The number of lines that begin to miss when the cycle gets one line longer. Returns -1 if some
- * lines no longer miss. */
+/* Returns the number of lines that begin to miss when the cycle gets one line longer. Returns -1 if
+ * some lines no longer miss. */
 static int joined(const struct walk_votes *before, const struct walk_votes *after)
 {
     int n = 0;
@@ -124,8 +124,8 @@ static void read_policy(const struct chase *c, struct set_walks *s)
     add_trace(c, s->o, &s->at);
 }
 
-/* The number of lines of a cycle that miss and sometimes hit. The votes of up to MOST_TRACED of
- * these lines are kept in `shown`. */
+/* Returns the number of lines of a cycle that usually miss and sometimes hit. The votes of up to
+ * MOST_TRACED of these lines are kept in `shown`. */
 static uint32_t count_flipping(const struct walk_votes *v, uint32_t *out_missing,
                                struct walk_votes *shown)
 {

@@ -30,12 +30,12 @@ struct chase {
  * points. */
 struct probe_spec chase_spec(const struct chase *c, uint64_t stride_bytes, uint32_t samples);
 
-/* The number of points of n elements, with `samples` loads each, that gives every element
+/* Returns the number of points of n elements, with `samples` loads each, that gives every element
  * CHASE_VOTES votes. It is at most CHASE_MOST_REPEATS. */
 uint32_t chase_repeats(uint64_t n, uint32_t samples);
 
-/* The share of the loads of point `p` that take longer than `threshold`, in cycles. The first lap
- * does not count (walks_row). */
+/* Returns the share of the loads of point `p` that take longer than `threshold`, in cycles. The
+ * first lap does not count (walks_row). */
 double chase_slow_share(const struct observation *o, uint32_t p, double threshold);
 
 /* Writes c->line_bytes to c->out, because this length is certain. */

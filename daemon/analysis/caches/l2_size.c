@@ -47,7 +47,7 @@ enum {
 #define SIZE_FIRST (256 * KIB)
 #define SIZE_LAST  (256 * MIB)
 
-/* The number of loads of point `p` that take longer than `threshold`. */
+/* Returns the number of loads of point `p` that take longer than `threshold`. */
 static uint32_t slow_of(const struct observation *o, uint32_t p, double threshold)
 {
     return stats_count_above_u32(observation_chase(o, p), o->spec.samples, threshold);
@@ -65,7 +65,7 @@ static uint32_t behind_longest(const struct observation *o, double threshold, do
     return behind;
 }
 
-/* The number of loads of point `p` that hit. */
+/* Returns the number of loads of point `p` that hit. */
 static uint32_t hits_of(const struct observation *o, uint32_t p, double threshold)
 {
     return o->spec.samples - slow_of(o, p, threshold);
@@ -122,8 +122,8 @@ static struct survivors survivors(const struct observation *o, double threshold,
     return s;
 }
 
-/* The number of lines that stay in the shortest footprint that is at least LONG times as long as
- * the part that stays. Returns 0 if there is none. */
+/* Returns the number of lines that stay in the shortest footprint that is at least LONG times as
+ * long as the part that stays. Returns 0 if there is none. */
 static double what_stays(const struct observation *o, double threshold)
 {
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
@@ -227,8 +227,8 @@ static enum reason find_line(struct cache_walks *w, double threshold, uint64_t f
     return REASON_NONE;
 }
 
-/* The distance, in lines, of the footprints that are walked between places `p` - 1 and `p` of the
- * sweep. */
+/* Returns the distance, in lines, of the footprints that are walked between places `p` - 1 and `p`
+ * of the sweep. */
 static uint64_t refine_step(const struct observation *all, uint32_t p)
 {
     return (all->spec.points[p] - all->spec.points[p - 1]) / (REFINE_POINTS + 1);
@@ -295,7 +295,7 @@ static enum reason refine_size(struct cache_walks *w, const struct observation *
     return REASON_NONE;
 }
 
-/* The share of delayed loads in the footprints up to half of the longest that fits. */
+/* Returns the share of delayed loads in the footprints up to half of the longest that fits. */
 static double delayed_share(const struct observation *all, uint32_t behind, double threshold)
 {
     uint32_t points = 0;

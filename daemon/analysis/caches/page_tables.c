@@ -61,7 +61,8 @@ static bool is_first(const struct kept *k, uint32_t i, uint64_t bytes, uint64_t 
     return (k[i].at + phase) / bytes != (k[i - 1].at + phase) / bytes;
 }
 
-/* How many standard errors the ranks of the first loads are above the ranks of the others. */
+/* Returns how many standard errors the ranks of the first loads are above the ranks of the
+ * others. */
 static double z_of(const struct kept *k, uint32_t n, uint64_t bytes, uint64_t phase,
                    uint32_t *out_firsts)
 {
@@ -80,8 +81,8 @@ static double z_of(const struct kept *k, uint32_t n, uint64_t bytes, uint64_t ph
     return (sum - firsts * (n - 1) / 2.0) / sqrt(firsts * rest * (n + 1) / 12.0);
 }
 
-/* How many cycles longer the first loads take. Uses the quantiles beside the middle, because two
- * modes of memory may meet in the middle. */
+/* Returns how many cycles longer the first loads take. Uses the quantiles beside the middle,
+ * because two modes of memory may meet in the middle. */
 static double longer_by(const struct kept *k, uint32_t n, uint64_t bytes, uint64_t phase)
 {
     static const double quantiles[] = {0.1, 0.2, 0.3, 0.7, 0.8, 0.9};

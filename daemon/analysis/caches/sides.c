@@ -155,8 +155,9 @@ struct fine {
     double margin;
 };
 
-/* The granule in lines: all changes from near to far and back are whole multiples of it. Returns 0
- * if too few changes are at odd multiples, because the granule might then be twice as long. */
+/* Returns the granule in lines: all changes from near to far and back are whole multiples of it.
+ * Returns 0 if too few changes are at odd multiples, because the granule might then be twice as
+ * long. */
 static uint32_t find_granule(const bool *far, uint32_t n)
 {
     uint32_t granule = 0;

@@ -38,12 +38,12 @@ struct probe_spec walks_l2_spec(uint64_t stride_bytes, uint32_t samples);
 /* Finds clock_cycles. Returns false if the probe was requested. */
 bool walks_clock(struct cache_walks *w);
 
-/* The timed loads of point `p`, without the first lap if there are two. In the first lap, the
- * kernel's own accesses between the untimed and the timed laps have evicted lines. */
+/* Returns the timed loads of point `p`, without the first lap if there are two. In the first lap,
+ * the kernel's own accesses between the untimed and the timed laps have evicted lines. */
 const uint32_t *walks_row(const struct observation *o, uint32_t p, uint32_t *out_count);
 
-/* The highest number of elements, up to `elements`, that a scattered walk covers evenly. Other
- * numbers hide misses that lie together, like the oldest lines. */
+/* Returns the highest number of elements, up to `elements`, that a scattered walk covers evenly.
+ * Other numbers hide misses that lie together, like the oldest lines. */
 uint64_t walks_evenly_covered(uint64_t elements);
 
 /* The limits between hits and misses, in cycles of the loads of one path. */
@@ -76,7 +76,7 @@ void walks_add_votes(const struct observation *o, uint64_t n, const struct hit_o
 
 /* Returns whether this element misses again and again. */
 bool walks_misses(const struct walk_votes *v, uint32_t element);
-/* The number of elements that miss again and again. */
+/* Returns the number of elements that miss again and again. */
 uint32_t walks_missing(const struct walk_votes *v);
 
 /* Finds whether a cycle overflows the cache, by comparison with a cycle that fits for certain. */

@@ -24,8 +24,8 @@ enum {
 static const uint32_t transactions[] = {PROBE_LINE_BYTES, PROBE_BLOCK_BYTES};
 enum { TRANSACTIONS = sizeof transactions / sizeof transactions[0] };
 
-/* The number of set lengths from `base` to its double: more if a set of this length may fill a
- * cache. */
+/* Returns the number of set lengths from `base` to its double: more if a set of this length may
+ * fill a cache. */
 static uint32_t steps_from(uint64_t base, uint64_t l2_bytes)
 {
     if (base * 2 > l2_bytes / 2 && base < l2_bytes * 2)

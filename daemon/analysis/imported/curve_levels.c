@@ -126,9 +126,9 @@ static void settle(struct mean_curves *curves, struct mean_curve *curve, uint32_
         level->settled = false;
 }
 
-/* The number of entries, from the step at a stride of one entry. The steps at half and at twice the
- * stride must agree with it. n halves lie in ceil(n/2) entries or one more, with any alignment. At
- * twice the stride no more pages fit. */
+/* Returns the number of entries, from the step at a stride of one entry. The steps at half and at
+ * twice the stride must agree with it. n halves lie in ceil(n/2) entries or one more, with any
+ * alignment. At twice the stride no more pages fit. */
 static struct maybe_u32 entries_of(const struct mean_step *s, const struct mean_step *half,
                                    const struct mean_step *twice)
 {

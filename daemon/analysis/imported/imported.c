@@ -92,7 +92,7 @@ static void fill_levels(const struct curve_levels *levels, const struct mean_sha
     }
 }
 
-/* The outermost level of groups, or else the outermost level of single SMs. Returns -1 if there is
+/* Returns the index of the outermost level of groups, or else of single SMs. Returns -1 if there is
  * none. */
 static int window_level(const struct fingerprint *fp)
 {

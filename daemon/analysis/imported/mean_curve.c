@@ -72,7 +72,7 @@ static void order_points(struct mean_curve *c)
     c->count = kept + 1;
 }
 
-/* The tolerance in cycles, from the scatter of neighboring points after the median slope is
+/* Returns the tolerance in cycles, from the scatter of neighboring points after the median slope is
  * subtracted. `scratch` has room for c->count values. */
 static double tolerance_of(const struct mean_curve *c, double *scratch)
 {

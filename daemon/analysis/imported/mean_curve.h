@@ -62,7 +62,7 @@ enum status mean_curves_read(const struct observation_set *set, struct mean_curv
                              struct err *err);
 void mean_curves_free(struct mean_curves *take);
 
-/* The curve of this stride, or NULL. */
+/* Returns the curve of this stride, or NULL. */
 struct mean_curve *mean_curves_at(struct mean_curves *curves, uint64_t stride_bytes);
 
 #endif

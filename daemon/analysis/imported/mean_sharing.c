@@ -37,7 +37,7 @@ static double value_of(const struct matrix *m, uint32_t i, uint32_t k)
     return observation_mean_pair(m->o, i, k);
 }
 
-/* The number of entries of a level that `pages` touch. */
+/* Returns the number of entries of a level that `pages` touch. */
 static double entries_touched(const struct probe_spec *spec, const struct curve_level *level,
                               double pages)
 {
@@ -86,7 +86,7 @@ static void read_matrix(const struct observation *o, const struct curve_level *l
     out->loss_cycles = stats_median_f64(losses, out->sms);
 }
 
-/* The loss of SM i by the walk of SM k, as a share of a lost walk. */
+/* Returns the loss of SM i by the walk of SM k, as a share of a lost walk. */
 static double share_of(const struct matrix *m, uint32_t i, uint32_t k)
 {
     return (value_of(m, i, k) - m->low[i]) / m->loss_cycles;
@@ -98,7 +98,7 @@ static enum cell cell_of(const struct matrix *m, uint32_t i, uint32_t k)
     return share <= CLEARLY_LOW ? CELL_LOW : share >= CLEARLY_HIGH ? CELL_HIGH : CELL_UNSURE;
 }
 
-/* The distance of the worst clear cell from the middle, as a share (0..1). */
+/* Returns the distance of the worst clear cell from the middle, as a share (0..1). */
 static double margin_of(const struct matrix *m)
 {
     double margin = 1;
@@ -120,8 +120,8 @@ static enum cell pair_of(const struct matrix *m, uint32_t i, uint32_t k)
     return a == CELL_HIGH && b == CELL_HIGH ? CELL_HIGH : CELL_UNSURE;
 }
 
-/* The expected number of pairs that share nothing but look like pairs that share the level. It
- * follows from the share of values that are high in one direction alone, because something else
+/* Returns the expected number of pairs that share nothing but look like pairs that share the level.
+ * It follows from the share of values that are high in one direction alone, because something else
  * became slow there. Only two SMs that seem to have no other partner can be misjudged by one false
  * pair. */
 static double false_pairs(const struct matrix *m, const uint32_t *sizes, uint32_t groups)

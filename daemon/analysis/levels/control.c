@@ -119,8 +119,8 @@ static bool is_plateau(const struct observation *o, uint32_t point)
            sweep_quantile(o, point, 0.75) < sweep_quantile(o, point + 1, 0.25);
 }
 
-/* The first level, starting at `from`, that overflows between these numbers of pages in a sweep.
- * Returns `count` if no level does. */
+/* Returns the first level, starting at `from`, that overflows between these numbers of pages in a
+ * sweep. Returns `count` if no level does. */
 static uint32_t find_overflow(const struct level_estimate *levels, uint32_t from, uint32_t count,
                               uint64_t few, uint64_t many)
 {

@@ -22,12 +22,12 @@
 bool control_test(const struct gpu_limits *limits, uint16_t sm, struct probe_spec *out);
 bool control_is(const struct probe_spec *spec);
 
-/* The number of times that a footprint of the control lost its entries. It is 0 if no other work
- * took entries away. */
+/* Returns the number of times that a footprint of the control lost its entries. It is 0 if no other
+ * work took entries away. */
 uint32_t control_flushes(const struct observation *o);
 
-/* The same number for one point of any CHASE whose pages fit. It is also 0 if the point is too
- * short for a result. */
+/* Returns the number of times that one point of any CHASE lost its entries, if its pages fit. It is
+ * also 0 if the point is too short for a result. */
 uint32_t control_runs(const struct observation *o, uint32_t point);
 
 /* Returns whether each rise of the controls from one footprint to larger ones has its own level.
@@ -37,7 +37,7 @@ uint32_t control_runs(const struct observation *o, uint32_t point);
 bool control_is_explained(const struct observation_set *set, const struct level_estimate *levels,
                           uint32_t count);
 
-/* The number of clean controls in the set. */
+/* Returns the number of clean controls in the set. */
 uint32_t control_count(const struct observation_set *set);
 
 #endif

@@ -98,8 +98,8 @@ static bool is_sweep(const struct observation *o)
     return o->spec.point_count >= LEVELS_SWEEP_POINTS && !trace_is(&o->spec);
 }
 
-/* The least excess of the loads of a point over `cycles`. The excess is below 0 if the loads are
- * shorter, and 0 if `cycles` lies among them. */
+/* Returns the least excess of the loads of a point over `cycles`. The excess is below 0 if the
+ * loads are shorter, and 0 if `cycles` lies among them. */
 static double apart(const struct observation *o, uint32_t point, double cycles)
 {
     const double above = sweep_quantile(o, point, SWEEP_LOW) - cycles;
@@ -186,7 +186,7 @@ bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_lim
            out->points[1] > out->points[0] && probe_check(out, limits, NULL) == STATUS_OK;
 }
 
-/* The bracket at half the stride, with the same number of pages or of bytes. */
+/* Returns the bracket at half the stride, with the same number of pages or of bytes. */
 static struct level_bracket halve(const struct level_bracket *b, bool same_bytes)
 {
     const uint64_t times = same_bytes ? 2 : 1;
@@ -196,7 +196,7 @@ static struct level_bracket halve(const struct level_bracket *b, bool same_bytes
                                   .full_pages = b->full_pages * times};
 }
 
-/* The bracket at `ratio` times the stride, with the same number of bytes. */
+/* Returns the bracket at `ratio` times the stride, with the same number of bytes. */
 static struct level_bracket lengthen(const struct level_bracket *b, uint64_t ratio)
 {
     return (struct level_bracket){.stride_bytes = b->stride_bytes * ratio,
@@ -209,8 +209,8 @@ static struct level_bracket lengthen(const struct level_bracket *b, uint64_t rat
 /* The share of the test's loads that missed: all, half, or any other number. */
 enum answer { ANSWER_ALL, ANSWER_HALF, ANSWER_OTHER, ANSWER_MISSING, ANSWER_OUT_OF_RANGE };
 
-/* The answer of the entry test of this bracket. `*all` is the share of misses in the last test in
- * which all loads missed, or 0. Requests the test if it has not been made. */
+/* Returns the answer of the entry test of this bracket. `*all` is the share of misses in the last
+ * test in which all loads missed, or 0. Requests the test if it has not been made. */
 static enum answer ask_entry(const struct observation_set *set, struct level_estimate *level,
                              const struct level_bracket *bracket, double *all,
                              const struct observation **out)
@@ -256,7 +256,7 @@ static bool slower_hits(double a, double b, const struct observation *o)
     return b - a > fmax(SAME_HITS_CYCLES, sweep_spread(o, 0, 0.25, 0.75) / 2);
 }
 
-/* The median of the loads of point 1 that hit, in cycles. */
+/* Returns the median of the loads of point 1 that hit, in cycles. */
 static double median_of_hits(const struct observation *o, double threshold)
 {
     uint32_t row[PROBE_MAX_SAMPLES];
@@ -281,8 +281,8 @@ static bool is_merged(const struct level_estimate *level, const struct observati
                        some);
 }
 
-/* The bracket at the first stride at which every load should miss. It is the stride of the sweep,
- * lengthened by the inverse of the sweep's share of misses. */
+/* Returns the bracket at the first stride at which every load should miss. It is the stride of the
+ * sweep, lengthened by the inverse of the sweep's share of misses. */
 static struct level_bracket first_bracket(const struct level_estimate *level)
 {
     uint64_t ratio = 1;
@@ -291,7 +291,7 @@ static struct level_bracket first_bracket(const struct level_estimate *level)
     return ratio == 1 ? level->sweep : lengthen(&level->sweep, ratio);
 }
 
-/* The evidence of an entry: the distance of its two answers from their thresholds. */
+/* Returns the evidence of an entry: the distance of its two answers from their thresholds. */
 static struct evidence score_entry(const struct level_estimate *level,
                                    const struct observation *all, const struct observation *half)
 {
@@ -346,7 +346,7 @@ static void derive_entry(const struct observation_set *set, struct level_estimat
     read_entry_test(last_all, level);
 }
 
-/* The level that another sweep has shown by this step already, or NULL. */
+/* Returns the level that another sweep has shown by this step already, or NULL. */
 static struct level_estimate *find_step(struct level_estimate *levels, uint32_t count,
                                         const struct sweep_step *step)
 {

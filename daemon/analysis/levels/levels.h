@@ -24,14 +24,14 @@ enum { LEVELS_SWEEP_SAMPLES = 256 }; /* timed loads per point */
 /* Finds all levels that the observations show, nearest first. Writes at most LEVELS_MAX. */
 uint32_t levels_estimate(const struct observation_set *set, struct level_estimate *out);
 
-/* The miss penalty, from the first pages that miss, or from the entry test if those pages are too
- * few. It is unknown if noise hides it, or if two levels overflow together. */
+/* Returns the miss penalty, from the first pages that miss, or from the entry test if those pages
+ * are too few. It is unknown if noise hides it, or if two levels overflow together. */
 struct maybe_f64 levels_penalty(const struct level_estimate *level);
-/* The evidence of the penalty, if it is known. */
+/* Returns the evidence of the penalty, if it is known. */
 struct evidence levels_penalty_evidence(const struct level_estimate *level);
 
-/* The stride of the sweeps: the smallest power of two with which at most 8192 pages span the range.
- * It is no less than the granule. */
+/* Returns the stride of the sweeps: the smallest power of two with which at most 8192 pages span
+ * the range. It is no less than the granule. */
 uint64_t levels_sweep_stride(const struct gpu_limits *limits);
 
 /* Makes the entry test of a bracket (level_estimate.wanted) on SM `sm`. Returns false if it has too
@@ -41,15 +41,15 @@ bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_lim
 
 /* Returns whether kind, stride and points are equal. */
 bool levels_same_walk(const struct probe_spec *a, const struct probe_spec *b);
-/* The first sweep like `spec` that other sweeps confirm, or NULL. Two sweeps with common footprints
- * must agree about each of them, by the median of one and the spread of the other. A sweep that
- * continues another one is walked over other lines of memory, at other distances; the smallest
- * common footprint corrects for that. A sweep without common footprints confirms itself. `*asked`
- * is the number of sweeps like `spec`. Levels are read from confirmed sweeps only. */
+/* Returns the first sweep like `spec` that other sweeps confirm, or NULL. Two sweeps with common
+ * footprints must agree about each of them, by the median of one and the spread of the other. A
+ * sweep that continues another one is walked over other lines of memory, at other distances; the
+ * smallest common footprint corrects for that. A sweep without common footprints confirms itself.
+ * `*asked` is the number of sweeps like `spec`. Levels are read from confirmed sweeps only. */
 const struct observation *levels_find_sweep(const struct observation_set *set,
                                             const struct probe_spec *spec, uint32_t *asked);
 
-/* The first CHASE observation with this stride and these points, or NULL. */
+/* Returns the first CHASE observation with this stride and these points, or NULL. */
 const struct observation *levels_find_chase(const struct observation_set *set,
                                             const struct probe_spec *spec);
 

@@ -120,7 +120,7 @@ static struct noise noise_of(const struct observation *o, double penalty_cycles)
                           .fast_weight = log((1 - slow_if_hit) / fast_if_miss)};
 }
 
-/* The probability of X >= k, if X has the binomial distribution of n and p. */
+/* Returns the probability of X >= k, if X has the binomial distribution of n and p. */
 static double binomial_tail(uint32_t n, double p, uint32_t k)
 {
     double term = pow(1 - p, n);
@@ -132,7 +132,7 @@ static double binomial_tail(uint32_t n, double p, uint32_t k)
     return below < 1 ? 1 - below : 0;
 }
 
-/* The probability of X >= k, if X has the Poisson distribution of this mean. */
+/* Returns the probability of X >= k, if X has the Poisson distribution of this mean. */
 static double poisson_tail(double mean, uint32_t k)
 {
     double term = exp(-mean);
@@ -144,7 +144,7 @@ static double poisson_tail(double mean, uint32_t k)
     return below < 1 ? 1 - below : 0;
 }
 
-/* The weight of a page's slow loads. Above 0, a miss is more likely than a hit. */
+/* Returns the weight of a page's slow loads. Above 0, a miss is more likely than a hit. */
 static double weight(const struct noise *noise, uint32_t laps, uint32_t slow)
 {
     return slow * noise->slow_weight - (laps - slow) * noise->fast_weight;
@@ -161,7 +161,7 @@ struct scales {
     double second;      /* weight of the next page; two pages show that a footprint does not fit */
 };
 
-/* The fewest slow loads of `laps` with which a page is more like a miss than a hit. */
+/* Returns the fewest slow loads of `laps` with which a page is more like a miss than a hit. */
 static uint32_t fewest_likely(const struct noise *noise, uint32_t laps)
 {
     uint32_t k = 0;
@@ -207,8 +207,8 @@ static void score_pages(const struct observation *o, uint32_t p, const struct no
         least > 0 ? binomial_tail(least, 1 - noise->fast_if_miss, fewest_likely(noise, least)) : 0;
 }
 
-/* The additional cycles of pages of the reference that still hit in this larger footprint. The
- * pages are the same, so their distance cancels. Longer hits mean that a nearer level overflows
+/* Returns the additional cycles of pages of the reference that still hit in this larger footprint.
+ * The pages are the same, so their distance cancels. Longer hits mean that a nearer level overflows
  * here. */
 static double shift_of(const struct observation *o, uint32_t p, const struct noise *noise)
 {
@@ -237,10 +237,10 @@ static double share_of_misses(const struct observation *o, uint32_t p, const str
     return fmax(slow - expected, 0) / n;
 }
 
-/* The margin of a point's fit. If the point misses, it is the excess weight of the page that makes
- * the miss certain. If it fits, the lower of two numbers counts. The first is the number of further
- * laps until the page most like a miss is equally like a hit. The second is the share of missing
- * pages that would be seen. */
+/* Returns the margin of a point's fit. If the point misses, it is the excess weight of the page
+ * that makes the miss certain. If it fits, the lower of two numbers counts. The first is the number
+ * of further laps until the page most like a miss is equally like a hit. The second is the share of
+ * missing pages that would be seen. */
 static double score_fit(const struct observation *o, uint32_t p, const struct noise *noise,
                         const struct scales *s, enum fit fit)
 {
@@ -305,8 +305,8 @@ static bool is_confirmation(const struct probe_spec *s, const struct level_estim
            s->points[1] <= level->at_entry.full_pages;
 }
 
-/* The most pages that fit in a confirmation. Outliers and disturbances make fitting pages miss, and
- * nothing makes other pages hit. So an onset below this number was wrong. */
+/* Returns the most pages that fit in a confirmation. Outliers and disturbances make fitting pages
+ * miss, and nothing makes other pages hit. So an onset below this number was wrong. */
 static uint64_t refuted_pages(const struct observation_set *set, const struct level_estimate *level)
 {
     uint64_t most = 0;
@@ -356,7 +356,7 @@ static int fullness(const struct point *point, const struct noise *noise, uint32
     return share - error >= FULL_SHARE - 1.0 / samples ? 1 : share + error < FULL_SHARE ? -1 : 0;
 }
 
-/* The excess of the share of misses over the required share. */
+/* Returns the excess of the share of misses over the required share. */
 static double score_full(const struct point *point, const struct noise *noise)
 {
     const double share = point->miss_share / (1 - noise->slow_share - noise->fast_share);
@@ -383,8 +383,9 @@ static void read_point(uint64_t pages, const struct point *point, int full,
         level->sat_lo_pages = pages;
 }
 
-/* The median of the slow loads of one page, or of its other loads. Returns false if these loads are
- * fewer than `share` of the laps, because a page with one slow load in many had an outlier. */
+/* Writes the median of the slow loads of one page, or of its other loads. Returns false if these
+ * loads are fewer than `share` of the laps, because a page with one slow load in many had an
+ * outlier. */
 static bool page_median(const struct observation *o, uint32_t p, uint64_t page, double threshold,
                         bool slow, double share, double *out)
 {

@@ -91,7 +91,7 @@ static void choose_points(const struct level_estimate *level, struct probe_spec 
     }
 }
 
-/* The number of laps after which a missing page is certain among `pages` pages. */
+/* Returns the number of laps after which a missing page is certain among `pages` pages. */
 static uint64_t laps_for(uint64_t pages, double confused)
 {
     const double p = fmin(fmax(confused, QUIET / 4), REFINE_MOST_CONFUSED);

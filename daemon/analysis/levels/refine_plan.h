@@ -23,9 +23,9 @@ bool refine_plan_next(const struct level_estimate *level, const struct gpu_limit
 bool refine_plan_saturation(const struct level_estimate *level, const struct gpu_limits *limits,
                             uint16_t sm, struct probe_spec *out);
 
-/* The reference of a level's refinements: a footprint that fits, in pages of its entry. */
+/* Returns the reference of a level's refinements: a footprint that fits, in pages of its entry. */
 uint64_t refine_plan_reference(const struct level_estimate *level);
-/* The number of timed laps that decide about `pages` pages. It is three on a quiet chip. */
+/* Returns the number of timed laps that decide about `pages` pages. It is three on a quiet chip. */
 uint64_t refine_plan_laps(const struct level_estimate *level, uint64_t pages);
 
 /* Returns whether lo_pages and hi_pages are known, and are neighbors or nearly neighbors. */

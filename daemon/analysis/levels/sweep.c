@@ -62,7 +62,7 @@ double sweep_page_median(const uint32_t *loads, uint64_t samples, uint64_t pages
     return stats_median_u32(laps, n);
 }
 
-/* The run of points, starting at `first`, that stay together; its length is at least 1. */
+/* Returns the run of points, starting at `first`, that stay together; its length is at least 1. */
 static struct plateau grow_plateau(const double *cycles, uint32_t n, uint32_t first)
 {
     struct plateau p = {.first = first, .last = first, .cycles = cycles[first]};
@@ -100,8 +100,8 @@ static double median_of_medians(const struct observation *o, const struct platea
     return stats_median_f64(medians, p->last - p->first + 1);
 }
 
-/* The median of the shares of slow loads in the second half of a plateau. Percentiles reach their
- * height when one load in 20 is slow, and the share of slow loads still grows then. */
+/* Returns the median of the shares of slow loads in the second half of a plateau. Percentiles reach
+ * their height when one load in 20 is slow, and the share of slow loads still grows then. */
 static double median_share(const struct observation *o, const struct plateau *p, double threshold)
 {
     double shares[PROBE_MAX_POINTS];
@@ -111,8 +111,8 @@ static double median_share(const struct observation *o, const struct plateau *p,
     return stats_median_f64(shares, p->last - first + 1);
 }
 
-/* The middle between hits and misses. If most loads miss, medians distinguish the two better than
- * percentiles, which lie at the upper edge of the noise. */
+/* Returns the middle between hits and misses. If most loads miss, medians distinguish the two
+ * better than percentiles, which lie at the upper edge of the noise. */
 static double middle_of(const struct observation *o, const struct plateau *from,
                         const struct plateau *to, double *penalty_cycles)
 {
@@ -126,15 +126,15 @@ static double middle_of(const struct observation *o, const struct plateau *from,
     return (from->cycles + to->cycles) / 2;
 }
 
-/* The width of the middle nine tenths of a point's loads. Lines of memory at different distances
- * from the SM spread them by tens of cycles, and each footprint meets other lines. */
+/* Returns the width of the middle nine tenths of a point's loads. Lines of memory at different
+ * distances from the SM spread them by tens of cycles, and each footprint meets other lines. */
 static double spread_of(const struct observation *o, uint32_t point)
 {
     return sweep_spread(o, point, 1 - STEP_QUANTILE, STEP_QUANTILE);
 }
 
-/* The share of loads of point `to` that took longer, by more than `cycles`, than the same page at
- * point `from`. */
+/* Returns the share of loads of point `to` that took longer, by more than `cycles`, than the same
+ * page at point `from`. */
 static double share_grown(const struct observation *o, uint32_t from, uint32_t to, double cycles)
 {
     const uint32_t *before = observation_chase(o, from);
@@ -152,7 +152,7 @@ static double share_grown(const struct observation *o, uint32_t from, uint32_t t
     return (double)grown / loads;
 }
 
-/* The median of share_grown over the second half of the upper plateau (median_share). */
+/* Returns the median of share_grown over the second half of the upper plateau (median_share). */
 static double median_grown(const struct observation *o, const struct plateau *from,
                            const struct plateau *to, double cycles)
 {

@@ -38,17 +38,17 @@ struct sweep_step {
  * level. */
 uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sweep_step *out);
 
-/* The median of the loads of one point, their quantile `q`, and the distance of two of their
+/* Return the median of the loads of one point, their quantile `q`, and the distance of two of their
  * quantiles. All are in cycles. */
 double sweep_median(const struct observation *o, uint32_t point);
 double sweep_quantile(const struct observation *o, uint32_t point, double q);
 double sweep_spread(const struct observation *o, uint32_t point, double low, double high);
 
-/* Median of the loads of one page in a walk of `pages` pages. Load k reads page k modulo `pages`.
- */
+/* Returns the median of the loads of one page in a walk of `pages` pages. Load k reads page k
+ * modulo `pages`. */
 double sweep_page_median(const uint32_t *loads, uint64_t samples, uint64_t pages, uint64_t page);
 
-/* Share (0..1) of the loads of one point that took longer than `threshold_cycles`. */
+/* Returns the share (0..1) of the loads of one point that took longer than `threshold_cycles`. */
 double sweep_share_above(const struct observation *o, uint32_t point, double threshold_cycles);
 
 #endif

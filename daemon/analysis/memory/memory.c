@@ -72,7 +72,7 @@ static bool is_group_alone(const struct observation *o, const struct sm_partitio
     return readers == members;
 }
 
-/* The list to which the points of this READ belong, or NULL. */
+/* Returns the list to which the points of this READ belong, or NULL. */
 static struct memory_points *list_of(const struct observation *o,
                                      const struct sm_partition *partition,
                                      struct memory_estimate *e)

@@ -64,18 +64,18 @@ struct memory_estimate {
 void memory_estimate(const struct observation_set *set, const struct sm_partition *partition,
                      enum memory_kind kind, uint32_t peer, struct memory_estimate *out);
 
-/* Bytes of an entry: the shortest stride at which all loads miss. Returns 0 if no stride stands
- * out. */
+/* Returns the bytes of an entry: the shortest stride at which all loads miss. Returns 0 if no
+ * stride stands out. */
 uint64_t memory_entry_bytes(const struct memory_estimate *e, struct evidence *out);
 
-/* Index of the first of `counts` whose reads are within 5 % of the speed of all SMs. Returns
- * counts.count if there is none. */
+/* Returns the index of the first of `counts` whose reads are within 5 % of the speed of all SMs.
+ * Returns counts.count if there is none. */
 uint32_t memory_filling_count(const struct memory_estimate *e);
 
-/* The shortest region that counts, because the L2 cache holds memory of the device: 32 times the
- * cache that the driver reports. (With device memory of an H200, regions of 17 times the cache were
- * 3.6 % above the plateau, and regions of 34 times 1.4 %.) The L2 does not hold memory of the host
- * and of peers, which is read at the 51 GB/s of the link from 1 MiB on. */
+/* Returns the shortest region that counts, because the L2 cache holds memory of the device: 32
+ * times the cache that the driver reports. (With device memory of an H200, regions of 17 times the
+ * cache were 3.6 % above the plateau, and regions of 34 times 1.4 %.) The L2 does not hold memory
+ * of the host and of peers, which is read at the 51 GB/s of the link from 1 MiB on. */
 uint64_t memory_cached_bytes(const struct observation_set *set);
 
 /* Host memory of fewer bytes is not probed. */

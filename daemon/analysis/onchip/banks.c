@@ -44,8 +44,8 @@ enum { CONCURRENCIES = sizeof concurrencies / sizeof concurrencies[0] };
 
 /* ---- the model ---- */
 
-/* The highest number of different words in one bank that `lanes` lanes, starting at lane `first`,
- * need. */
+/* Returns the highest number of different words in one bank that `lanes` lanes, starting at lane
+ * `first`, need. */
 static uint32_t most_words(uint32_t banks, uint32_t bank_bytes, uint32_t first, uint32_t lanes,
                            uint32_t width, uint64_t stride)
 {
@@ -161,8 +161,8 @@ uint32_t banks_missing(const struct observation_set *set, struct probe_spec *out
 
 /* ---- cycles ---- */
 
-/* The cycles of point `p` in one repeat, as the median of the SMs. If `repeat` is the number of
- * repeats, the least cycles of all repeats count. */
+/* Returns the cycles of point `p` in one repeat, as the median of the SMs. If `repeat` is the
+ * number of repeats, the least cycles of all repeats count. */
 static double cycles_of(const struct observation *o, uint32_t p, uint32_t repeat)
 {
     double of_sm[REACH_MAX_SMS];
@@ -224,9 +224,9 @@ struct series {
     double extra; /* cycles of a walk that are not cycles of its loads */
 };
 
-/* The cycles of a walk besides its loads. If one warp makes more loads of the same kind, its time
- * grows by the latency of each. The remainder is the time of the clock and of entering and leaving
- * the loop. */
+/* Returns the cycles of a walk besides its loads. If one warp makes more loads of the same kind,
+ * its time grows by the latency of each. The remainder is the time of the clock and of entering and
+ * leaving the loop. */
 static double extra_cycles(const struct observation_set *set, const struct observation *chase,
                            const uint16_t *sm_ids, uint32_t sms)
 {
@@ -268,8 +268,8 @@ static struct line fit_banks(const struct series *s, uint32_t banks, uint32_t ba
     return fit(s->cycles, passes, STRIDES);
 }
 
-/* The root mean square error, in cycles, if passes are visible only when they take longer than the
- * latency. The latency then hides small numbers of passes. */
+/* Returns the root mean square error, in cycles, if passes are visible only when they take longer
+ * than the latency. The latency then hides small numbers of passes. */
 static double hidden_error(const struct series *s, uint32_t banks, uint32_t bank_bytes)
 {
     double passes[STRIDES];

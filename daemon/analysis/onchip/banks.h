@@ -12,9 +12,9 @@
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
 
-/* The number of passes of a load of `width_bytes` by each of 32 lanes, `stride_bytes` from lane to
- * lane. Lanes that together need more than the capacity of all banks are served in parts. A part
- * takes one pass for each word that it needs from its busiest bank. */
+/* Returns the number of passes of a load of `width_bytes` by each of 32 lanes, `stride_bytes` from
+ * lane to lane. Lanes that together need more than the capacity of all banks are served in parts. A
+ * part takes one pass for each word that it needs from its busiest bank. */
 uint32_t banks_passes(uint32_t banks, uint32_t bank_bytes, uint32_t width_bytes,
                       uint64_t stride_bytes);
 

@@ -68,8 +68,8 @@ static bool all_whole(const struct observation *o)
     return whole;
 }
 
-/* The median cycles of one load in `repeat`, from the shared memory of another SM of the cluster or
- * of the same SM (`own`). Returns 0 if there is no load. */
+/* Returns the median cycles of one load in `repeat`, from the shared memory of another SM of the
+ * cluster or of the same SM (`own`). Returns 0 if there is no load. */
 static double latency(const struct observation *o, uint32_t repeat, bool own)
 {
     double *const cycles = malloc(MOST_PAIRS * sizeof *cycles);
@@ -101,7 +101,7 @@ static double ring_speed(const struct observation *o, uint32_t repeat)
     return n > 0 ? stats_median_f64(speeds, n) : 0;
 }
 
-/* The median of all repeats, which is unknown if a repeat has no value. */
+/* Returns the median of all repeats, which is unknown if a repeat has no value. */
 static struct maybe_f64 of_repeats(const struct observation *o, const double *values,
                                    struct evidence *out)
 {
@@ -176,7 +176,7 @@ static void unite_clusters(const struct observation *o, uint32_t repeat, struct 
     }
 }
 
-/* The number of clusters of `size` that fit into sets of these lengths. */
+/* Returns the number of clusters of `size` that fit into sets of these lengths. */
 static uint32_t fitting(const uint32_t *lengths, uint32_t count, uint32_t size)
 {
     uint32_t sum = 0;

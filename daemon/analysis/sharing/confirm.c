@@ -17,10 +17,10 @@ enum {
 
 #define HIT_QUANTILE 0.25
 
-/* The kernel's own code and data take entries too, in varying sets. So the first pages beyond the
- * onset miss only at times (H200: 2049 and 2050 pages of 2048 entries); somewhat further on they
- * always miss. A disturbed measurement is tested exactly, so it may fail although a quiet
- * measurement would not. */
+/* Returns the fewest pages with which a confirmation must miss. The kernel's own code and data take
+ * entries too, in varying sets. So the first pages beyond the onset miss only at times (H200: 2049
+ * and 2050 pages of 2048 entries); somewhat further on they always miss. A disturbed measurement is
+ * tested exactly, so it may fail although a quiet measurement would not. */
 static uint64_t beyond_onset(const struct observation_set *set, const struct level_estimate *level)
 {
     return set->disturbed > 0 ? level->hi_pages

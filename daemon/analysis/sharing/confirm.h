@@ -32,7 +32,7 @@ enum confirmation {
  * because the level has no bracket or the probe is out of range. */
 bool confirm_test(const struct observation_set *set, const struct level_estimate *level,
                   uint16_t sm, struct probe_spec *out);
-/* The result of the confirmations so far. */
+/* Returns the result of the confirmations so far. */
 enum confirmation confirm_level(const struct observation_set *set,
                                 const struct level_estimate *level);
 

@@ -271,9 +271,9 @@ static bool find_in_order(const struct chip *c, struct disabled_sms *out)
     return s.count > 0;
 }
 
-/* The number of units from the start that go round `columns` columns, while the groups of a column
- * take turns. `*out_die` is the number of groups of a die in which every column has the number of
- * groups of the longest column. */
+/* Returns the number of units from the start that go round `columns` columns, while the groups of a
+ * column take turns. `*out_die` is the number of groups of a die in which every column has the
+ * number of groups of the longest column. */
 static uint32_t dealt_head(const struct chip *c, uint32_t columns, uint32_t *out_die)
 {
     uint16_t column_of[REACH_MAX_GROUPS];
@@ -302,9 +302,9 @@ static uint32_t dealt_head(const struct chip *c, uint32_t columns, uint32_t *out
     return i;
 }
 
-/* The number of units that must follow the turns to rule out chance. With G groups, each unit
- * follows the turns by chance once in G times, and G numbers of columns are tried. The total chance
- * is at most once in a million. */
+/* Returns the number of units that must follow the turns to rule out chance. With G groups, each
+ * unit follows the turns by chance once in G times, and G numbers of columns are tried. The total
+ * chance is at most once in a million. */
 static uint32_t proof_units(uint32_t groups)
 {
     uint32_t bits = 0;
@@ -315,9 +315,9 @@ static uint32_t proof_units(uint32_t groups)
     return 1 + (CHANCE_BITS + bits - 1) / (bits > 0 ? bits : 1);
 }
 
-/* The number of groups of the full die, if the order of the ids shows how the ids were assigned. It
- * is 0 if it is not certain. `*out_margin` is the excess of the units that follow the turns over
- * the required number, as a share of these units. */
+/* Returns the number of groups of the full die, if the order of the ids shows how the ids were
+ * assigned. It is 0 if it is not certain. `*out_margin` is the excess of the units that follow the
+ * turns over the required number, as a share of these units. */
 static uint32_t find_assigned(const struct chip *c, double *out_margin)
 {
     uint32_t best = 0;

@@ -92,7 +92,7 @@ static double score_votes(const struct votes *b, struct verdict_row *row)
     return row->loss[b->pivot] / 2;
 }
 
-/* The chance that any SM is on the wrong side. */
+/* Returns the chance that any SM is on the wrong side. */
 static double doubt_of(const struct votes *b, const struct verdict_row *row)
 {
     double doubt = 0;
@@ -258,8 +258,9 @@ static void cast_votes(struct vote v, struct votes *out)
     }
 }
 
-/* The log odds that a page lost about the same number of cycles as the pivot, rather than nothing.
- * The page may also be a stray, which is an outlier or a page that the control had lost too. */
+/* Returns the log odds that a page lost about the same number of cycles as the pivot, rather than
+ * nothing. The page may also be a stray, which is an outlier or a page that the control had lost
+ * too. */
 static double odds_of(double lost, const struct scatter *scatter)
 {
     const double far = (lost - scatter->loss) / scatter->sigma;
@@ -282,8 +283,8 @@ static void add_odds(struct vote v, const struct scatter *scatter, struct votes 
         }
 }
 
-/* The scatter of pages about the side on which each SM seems to be. Sigma comes from the median
- * residual. Strays are pages that are further off than sigma makes probable. */
+/* Returns the scatter of pages about the side on which each SM seems to be. Sigma comes from the
+ * median residual. Strays are pages that are further off than sigma makes probable. */
 static struct scatter scatter_of(struct vote v, const struct verdict_row *row, double loss)
 {
     static const double sigma_of_median = 1.4826; /* per median residual of a normal distribution */
@@ -407,7 +408,7 @@ void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, str
     }
 }
 
-/* The number of pages at level k's stride that evict everything from the levels nearer to
+/* Returns the number of pages at level k's stride that evict everything from the levels nearer to
  * the SM. */
 static uint64_t flush_pages(const struct level_estimate *levels, uint32_t k)
 {

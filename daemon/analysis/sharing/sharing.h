@@ -65,16 +65,16 @@ void sharing_estimate(const struct observation_set *set, const struct level_esti
 bool sharing_test(const struct level_estimate *levels, uint32_t k, enum probe_kind kind,
                   uint64_t sms, struct probe_spec *out);
 
-/* The evidence of the groups, if any pivot was classified. */
+/* Returns the evidence of the groups, if any pivot was classified. */
 struct evidence sharing_evidence(const struct sharing_estimate *s);
 
 /* Fills in the groups of the partition, with their sizes, penalties and evidence. `loss_of_sm` is
  * the loss of an SM when evicted, by SM id (0 if not seen). */
 void sharing_fill_groups(const double *loss_of_sm, struct evidence evidence, struct topology *out);
 
-/* Index of the level that a ROUND or PAIRS observation tests. It is the outermost level that the
- * primed pages fit and the thrashing pages do not, at a stride of one entry. Returns -1 if there is
- * none. */
+/* Returns the index of the level that a ROUND or PAIRS observation tests. It is the outermost level
+ * that the primed pages fit and the thrashing pages do not, at a stride of one entry. Returns -1 if
+ * there is none. */
 int sharing_probed_level(const struct probe_spec *spec, uint32_t sm_count,
                          const struct level_estimate *levels, uint32_t level_count);
 

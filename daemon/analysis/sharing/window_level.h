@@ -22,14 +22,14 @@ void structure_estimate(const struct observation_set *set, struct structure *out
 void structure_levels(const struct observation_set *set, struct structure *out);
 void structure_sharing(const struct observation_set *set, struct structure *out);
 
-/* The conclusion from a sharing estimate on a GPU with `sm_count` SMs. A level is private to an SM
- * if all SMs, or SHARING_SAMPLE pivots, evicted only themselves. */
+/* Returns the conclusion from a sharing estimate on a GPU with `sm_count` SMs. A level is private
+ * to an SM if all SMs, or SHARING_SAMPLE pivots, evicted only themselves. */
 enum shared_by sharing_derive(const struct sharing_estimate *s, uint32_t sm_count);
 enum { SHARING_SAMPLE = 8 };
 
-/* Reach of one group in the window level; known once this level is refined. */
+/* Returns the reach of one group in the window level. It is known once this level is refined. */
 struct maybe_u64 structure_reach_bytes(const struct structure *s);
-/* The longest window that fits with any alignment of its base: the reach less one entry. */
+/* Returns the longest window that fits with any alignment of its base: the reach less one entry. */
 struct maybe_u64 structure_recommended_bytes(const struct structure *s);
 
 #endif

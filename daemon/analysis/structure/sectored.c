@@ -15,8 +15,8 @@ enum {
 #define NONE_SHARE 0.05
 #define SOME_SHARE 0.2
 
-/* The number of loads per entry in the walk at a shorter stride. It is a power of two, or 0 if an
- * entry is one page or less. */
+/* Returns the number of loads per entry in the walk at a shorter stride. It is a power of two, or 0
+ * if an entry is one page or less. */
 static uint64_t sectors_below(const struct observation_set *set, const struct level_estimate *level)
 {
     const uint64_t page = set->limits.granule_bytes;
@@ -91,7 +91,7 @@ static enum below ask_below(const struct observation_set *set, const struct leve
 
 enum above { ABOVE_PENDING, ABOVE_AS_MANY, ABOVE_FEWER, ABOVE_UNSURE };
 
-/* The number of pages that no nearer level holds; 0 if that is not known. */
+/* Returns the number of pages that no nearer level holds, or 0 if it is not known. */
 static uint64_t beyond_nearer(const struct structure *s, uint32_t k)
 {
     uint64_t most = 1;

@@ -64,8 +64,8 @@ static void begin(struct work *w, const struct observation_set *set,
     w->count = 0;
 }
 
-/* The first cycle to walk: a few pages before the onset, which may have been found a page or two
- * too late. */
+/* Returns the first cycle to walk: a few pages before the onset, which may have been found a page
+ * or two too late. */
 static uint64_t first_pages(const struct work *w)
 {
     const uint64_t lo = w->level->lo_pages;
@@ -80,7 +80,7 @@ static void give_up(struct sets_estimate *out, enum reason reason)
     out->run_count = 0;
 }
 
-/* The number of laps by the trace's own control, if it exists. */
+/* Returns the number of laps by the trace's own control, if it exists. */
 static uint64_t laps_for(const struct work *w, const struct trace *t)
 {
     double error = 1 - w->level->separation;
@@ -200,8 +200,8 @@ static bool settle(struct work *w)
 
 /* ---- replacement ---- */
 
-/* The number of pages of the cycle for the replacement: a quarter more than fit. With LRU most sets
- * overflow. With an arbitrary victim most pages of these sets miss irregularly. */
+/* Returns the number of pages of the cycle for the replacement: a quarter more than fit. With LRU
+ * most sets overflow. With an arbitrary victim most pages of these sets miss irregularly. */
 static uint64_t mix_pages(const struct level_estimate *level)
 {
     return level->lo_pages + level->lo_pages / 4 + 2;
@@ -236,10 +236,10 @@ static enum replacement classify_replacement(const struct trace *t, double *marg
 
 enum shift_answer { SHIFT_PENDING, SHIFT_UNSURE, SHIFT_SETS, SHIFT_VICTIM };
 
-/* The number of pages of the first step from another start. Returns 0 if the walk does not show the
- * step, and -1 if the walk is requested. If pages are placed by a hash, a start `shift` pages later
- * leaves out this number of pages with sets of their own. It includes the same number of pages that
- * do not fit. So the step comes up to `shift` pages sooner. */
+/* Returns the number of pages of the first step from another start. Returns 0 if the walk does not
+ * show the step, and -1 if the walk is requested. If pages are placed by a hash, a start `shift`
+ * pages later leaves out this number of pages with sets of their own. It includes the same number
+ * of pages that do not fit. So the step comes up to `shift` pages sooner. */
 static int first_step_from(struct work *other, uint64_t first_at, uint32_t shift)
 {
     struct steps steps;
@@ -302,7 +302,8 @@ static void add_sets(struct sets_estimate *out, uint32_t ways, uint32_t sets)
     out->run_count += 1;
 }
 
-/* The evidence of the cycle with the fewest laps, and of the least certain page of any cycle. */
+/* Returns the evidence of the cycle with the fewest laps, and of the least certain page of any
+ * cycle. */
 static struct evidence score_points(const struct work *w)
 {
     struct evidence e =
@@ -363,7 +364,8 @@ static void derive_steps(struct work *w, const struct steps *steps, uint32_t mis
 
 /* ---- complete: every cycle from the onset to the saturation ---- */
 
-/* Index of the first cycle in which every page misses. Returns -1 if there is none yet. */
+/* Returns the index of the first cycle in which every page misses. Returns -1 if there is none
+ * yet. */
 static int full_point(const struct work *w)
 {
     for (uint32_t i = 1; i < w->count && w->points[i].pages == w->points[i - 1].pages + 1; i++)
@@ -417,8 +419,8 @@ static void estimate_complete(struct work *w)
 
 /* ---- sampled: checks of the predictions of the first steps ---- */
 
-/* The number of pages that miss in a cycle of `pages`, if every page from the onset on overflows
- * one more set. */
+/* Returns the number of pages that miss in a cycle of `pages`, if every page from the onset on
+ * overflows one more set. */
 static uint64_t predicted(const struct steps *steps, uint64_t pages)
 {
     if (pages < steps->first_at)
@@ -439,8 +441,8 @@ static bool is_as_predicted(const struct work *w, const struct steps *steps)
     return true;
 }
 
-/* The number of steps until every page misses. It is the number n of pages beyond the most that
- * fit, with fits + n = first + (n - 1) * step. Returns 0 if no whole number satisfies this
+/* Returns the number of steps until every page misses. It is the number n of pages beyond the most
+ * that fit, with fits + n = first + (n - 1) * step. Returns 0 if no whole number satisfies this
  * equation. */
 static uint64_t predicted_steps(const struct steps *steps)
 {
@@ -495,7 +497,7 @@ static void estimate_sampled(struct work *w)
 
 /* ---- one level ---- */
 
-/* The reason why a level cannot be tested, from the levels nearer to the SM. */
+/* Returns the reason why a level cannot be tested, from the levels nearer to the SM. */
 static enum reason obstacle(const struct structure *s, uint32_t k, const struct sets_estimate *all)
 {
     const struct level_estimate *level = &s->levels[k];

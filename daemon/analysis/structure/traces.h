@@ -64,10 +64,11 @@ void trace_read(const struct observation_set *set, const struct trace_ask *which
 const struct observation *trace_find(const struct observation_set *set,
                                      const struct trace_ask *which, uint32_t *out_point);
 
-/* The middle between hit and miss in this observation, in cycles, from its control. */
+/* Returns the middle between hit and miss in this observation, in cycles, from its control. */
 double trace_threshold(const struct observation *o, double penalty_cycles);
 
-/* The number of laps that make a page's votes certain if this share of loads is misjudged. */
+/* Returns the number of laps that make a page's votes certain if this share of loads is
+ * misjudged. */
 uint32_t trace_laps_needed(double error_rate);
 
 /* Makes the probe for asks[0] and the following asks with the same stride, base and control.
@@ -99,8 +100,8 @@ struct steps {
     uint64_t first_at;               /* pages of the cycle at the first step */
 };
 
-/* The number of pages that join the misses between two cycles that differ by one page. Returns -1
- * if that is impossible: pages join without the new one, or a page leaves. */
+/* Returns the number of pages that join the misses between two cycles that differ by one page.
+ * Returns -1 if that is impossible: pages join without the new one, or a page leaves. */
 int steps_joined(const struct cycle *before, const struct cycle *after);
 
 /* Finds the steps of `count` cycles that follow each other page by page; the first must not

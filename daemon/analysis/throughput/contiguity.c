@@ -66,8 +66,8 @@ struct price {
 
 /* ---- the region ---- */
 
-/* The speed of naive reads over the largest region of the curve within the reach. Returns 0 if
- * there is none. */
+/* Returns the speed of naive reads over the largest region of the curve within the reach. Returns 0
+ * if there is none. */
 static double plateau_gbps(const struct observation_set *set, uint64_t reach_bytes)
 {
     struct evidence unused;
@@ -95,7 +95,8 @@ static uint64_t round_up(uint64_t bytes, uint64_t to)
     return (bytes + to - 1) / to * to;
 }
 
-/* The number of bytes in runs: whole longest runs, so that all memory behind them stays aligned. */
+/* Returns the number of bytes in runs: whole longest runs, so that all memory behind them stays
+ * aligned. */
 static uint64_t extent_bytes(const struct search *c, uint64_t run_bytes, struct extent e)
 {
     const uint64_t wanted = c->region_bytes / e.part;
@@ -138,7 +139,8 @@ static void ask(const struct search *c, uint64_t run_bytes, uint64_t scattered_b
                                       .window_sms = REACH_MAX_SMS};
 }
 
-/* The median GB/s of an observation. `*noise` is its standard error, as a share of the median. */
+/* Returns the median GB/s of an observation. `*noise` is its standard error, as a share of the
+ * median. */
 static double gbps_of(const struct observation *o, double *noise, struct evidence *evidence)
 {
     double gbps[PROBE_MAX_REPEATS];

@@ -222,9 +222,9 @@ static void read_alone(const struct group_set *c, struct readings *r, struct gro
         r->noise = stats_median_f64(spreads, n);
 }
 
-/* GB/s of the SMs that count, over the time that the probe requests. The time of the whole read
- * also includes some three microseconds between the starts of the SMs, which are a larger share of
- * shorter reads. */
+/* Returns the GB/s of the SMs that count, over the time that the probe requests. The time of the
+ * whole read also includes some three microseconds between the starts of the SMs, which are a
+ * larger share of shorter reads. */
 static double counted_gbps(const struct observation *o)
 {
     double gbps[PROBE_MAX_REPEATS];
@@ -235,8 +235,8 @@ static double counted_gbps(const struct observation *o)
     return stats_median_f64(gbps, o->spec.repeats);
 }
 
-/* The throughput of the two groups together over their throughput alone. Returns 0 if a read of one
- * group alone is missing. */
+/* Returns the throughput of the two groups together over their throughput alone. Returns 0 if a
+ * read of one group alone is missing. */
 static double ratio_of(const struct readings *r, uint32_t a, uint32_t b,
                        const struct observation *pair)
 {
@@ -312,8 +312,8 @@ void group_reads_missing(const struct observation_set *set, const struct structu
 
 /* ---- conclusions ---- */
 
-/* The distance of a ratio from the slow limit, as a share of the loss at the limit. It is 1 if
- * nothing is lost, or twice the loss at the limit. */
+/* Returns the distance of a ratio from the slow limit, as a share of the loss at the limit. It is 1
+ * if nothing is lost, or twice the loss at the limit. */
 static double margin_of(const struct readings *r, double ratio)
 {
     return fabs(ratio - slow_below(r)) / (1 - slow_below(r));

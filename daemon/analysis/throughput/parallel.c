@@ -31,7 +31,8 @@ _Static_assert((int)POINTS <= (int)FINGERPRINT_MAX_CONCURRENCY, "all points are 
 
 /* ---- the probes ---- */
 
-/* The SM ids, in turn from each group, so that the first n are spread over the groups. */
+/* Writes the SM ids, in turn from each group, so that the first n are spread over the groups.
+ * Returns the number of SMs. */
 static uint32_t spread_sms(const struct observation_set *set, const struct structure *s,
                            uint16_t *out)
 {
@@ -53,8 +54,8 @@ static uint32_t spread_sms(const struct observation_set *set, const struct struc
     return sms;
 }
 
-/* Bytes of a window: half of the reach of the nearest TLB level, short enough to leave other memory
- * behind each window. */
+/* Returns the bytes of a window: half of the reach of the nearest TLB level, short enough to leave
+ * other memory behind each window. */
 static uint64_t window_bytes(const struct observation_set *set, const struct structure *s,
                              uint32_t windows)
 {
@@ -69,8 +70,8 @@ static uint64_t window_bytes(const struct observation_set *set, const struct str
     return bytes / PROBE_LINE_BYTES * PROBE_LINE_BYTES;
 }
 
-/* The spec in which the first `n` of the spread SMs read, with the last `points` points of the
- * surface. The last point of the surface has the most warps and loads. */
+/* Returns the spec in which the first `n` of the spread SMs read, with the last `points` points of
+ * the surface. The last point of the surface has the most warps and loads. */
 static struct probe_spec spec_of(const struct observation_set *set, const struct structure *s,
                                  uint32_t n, uint32_t points)
 {
@@ -137,8 +138,8 @@ static uint32_t read_by_sms(const struct observation_set *set, struct sms_point 
     return n;
 }
 
-/* Index of the first point after which all points reach ENOUGH_SHARE of the plateau. Returns
- * `count` if the last one does not. */
+/* Returns the index of the first point after which all points reach ENOUGH_SHARE of the plateau.
+ * Returns `count` if the last one does not. */
 static uint32_t first_enough(const struct sms_point *points, uint32_t count)
 {
     double plateau = 0;
@@ -151,7 +152,7 @@ static uint32_t first_enough(const struct sms_point *points, uint32_t count)
     return first;
 }
 
-/* The next number of SMs to probe. Returns 0 if there is none. */
+/* Returns the next number of SMs to probe. Returns 0 if there is none. */
 static uint32_t next_sms(const struct observation_set *set, uint32_t sms)
 {
     struct sms_point points[FINGERPRINT_MAX_BY_SMS];

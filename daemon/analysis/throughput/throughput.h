@@ -29,7 +29,8 @@ bool throughput_all_sms_read(const struct observation *o);
 /* Returns whether each group has all its SMs in one of several windows. */
 bool throughput_is_by_group(const struct probe_spec *spec, const struct sm_partition *partition);
 
-/* The GB/s at one point, as the median of the repeats. `*out` is the agreement of the repeats. */
+/* Returns the GB/s at one point, as the median of the repeats. `*out` is the agreement of the
+ * repeats. */
 double throughput_median_gbps(const struct observation *o, uint32_t point,
                               enum evidence_method method, struct evidence *out);
 
@@ -37,7 +38,7 @@ double throughput_median_gbps(const struct observation *o, uint32_t point,
  * times. The last observation of a point counts. */
 enum { THROUGHPUT_REPEATS = 2, THROUGHPUT_MORE_REPEATS = 5 };
 
-/* The spread of the repeats of one point, as a share of the highest repeat. */
+/* Returns the spread of the repeats of one point, as a share of the highest repeat. */
 double throughput_spread(const struct observation *o, uint32_t point);
 /* Returns whether this point was read only twice, with results that are more than 1 % apart. */
 bool throughput_disagrees(const struct observation *o, uint32_t point);
