@@ -34,8 +34,9 @@ char *encode_memory_choices(const struct snapshot_gpu *gpu, const struct memory_
 void encode_fit(struct json_writer *t, const struct fit_call *call);
 /* Returns the facts of the caches, also as a text from malloc. (encode_caches.c) */
 char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes);
-/* Writes the members with which these documents begin: the fingerprint that the answer rests on. */
-void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu);
+/* Begins one of these documents, with the members about the fingerprint that the answer rests on.
+ * `room` is an estimate of the length of the document in bytes. */
+void encode_begin(struct json_writer *t, const struct snapshot_gpu *gpu, size_t room);
 /* libreach uses the next four declarations too. This function writes the time of the speed
  * measurement (RFC 3339) to `out`, or "" if no speeds were measured. Returns `out`. */
 enum { ENCODE_TIME_BYTES = 32 };

@@ -14,9 +14,7 @@ char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes)
     const uint64_t bytes = gpu->fingerprint.gpu.l2_cache_bytes;
     struct json_writer t;
 
-    json_writer_begin(&t, CACHES_ROOM);
-    json_writer_open(&t, NULL, '{');
-    encode_basis(&t, gpu);
+    encode_begin(&t, gpu, CACHES_ROOM);
     json_writer_u64_maybe(&t, "l2_cache_bytes",
                           bytes > 0 ? KNOWN_U64(bytes) : UNKNOWN_U64(REASON_NOT_REPORTED));
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)

@@ -46,9 +46,7 @@ char *encode_memory_facts(const struct snapshot_gpu *gpu, size_t *out_bytes)
 {
     struct json_writer t;
 
-    json_writer_begin(&t, FACTS_ROOM);
-    json_writer_open(&t, NULL, '{');
-    encode_basis(&t, gpu);
+    encode_begin(&t, gpu, FACTS_ROOM);
     write_bytes(&t, &gpu->fingerprint);
     write_device(&t, &gpu->fingerprint);
     fingerprint_write_member(&t, &gpu->fingerprint, "memory");
@@ -84,9 +82,7 @@ char *encode_memory_choices(const struct snapshot_gpu *gpu, const struct memory_
     const struct memory_answer *const answer = &call->answer;
     struct json_writer t;
 
-    json_writer_begin(&t, CHOICES_ROOM);
-    json_writer_open(&t, NULL, '{');
-    encode_basis(&t, gpu);
+    encode_begin(&t, gpu, CHOICES_ROOM);
     json_writer_u64(&t, "bytes", request->bytes);
     json_writer_text(&t, "access", access_name(request->access));
     json_writer_text(&t, "location", memory_location_name(request->location));

@@ -23,11 +23,13 @@ const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out)
     return out;
 }
 
-void encode_basis(struct json_writer *t, const struct snapshot_gpu *gpu)
+void encode_begin(struct json_writer *t, const struct snapshot_gpu *gpu, size_t room)
 {
     const struct gpu_identity *measured = &gpu->fingerprint.gpu;
     char when[ENCODE_TIME_BYTES];
 
+    json_writer_begin(t, room);
+    json_writer_open(t, NULL, '{');
     json_writer_text(t, "gpu", measured->uuid);
     json_writer_text(t, "fingerprint_id", gpu->fingerprint_id);
     json_writer_bool(t, "fingerprint_stale", gpu->fingerprint_stale);
@@ -354,9 +356,7 @@ char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_c
 {
     struct json_writer t;
 
-    json_writer_begin(&t, rooms[call->function]);
-    json_writer_open(&t, NULL, '{');
-    encode_basis(&t, gpu);
+    encode_begin(&t, gpu, rooms[call->function]);
     switch (call->function) {
     case PLANNER_SCOPE:
         write_scope_answer(&t, &call->scope);

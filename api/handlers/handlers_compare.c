@@ -15,9 +15,7 @@ void handlers_compare(struct handlers_context *c, const struct request *request,
 
     if (!handlers_check_measured(c, request, HTTP_CONFLICT, reply))
         return;
-    json_writer_begin(&t, COMPARISON_ROOM);
-    json_writer_open(&t, NULL, '{');
-    encode_basis(&t, c->gpu);
+    encode_begin(&t, c->gpu, COMPARISON_ROOM);
     const enum status status =
         c->backend->compare(c->backend->self, &c->gpu->fingerprint, &t, &err);
 
