@@ -1,15 +1,17 @@
-/* abi.h: the structs that host and device share. They are plain C: fixed-width members only, device
- * addresses as uint64_t, every struct a multiple of 8 bytes, sizes asserted on both sides.
+/* abi.h: the structs that host and device share. They are plain C with members of fixed width.
+ * Device addresses are uint64_t, and the size of every struct is a multiple of 8 bytes. Both sides
+ * assert the sizes.
  *
  * All kernels are launched with one block per SM. The dynamic shared memory of a block is more than
- * half of the SM's, so that no two blocks fit. Each block adds one to `arrived` and waits until the
- * whole grid has arrived. Only then does %smid decide the role of a block. Every wait gives up
- * after `limit_ns` (by %globaltimer) and sets *gave_up, so that no kernel can hang a device.
+ * half of the SM's, so that no two blocks fit on one SM. Each block adds one to `arrived` and waits
+ * until the whole grid has arrived. Only then does %smid decide the role of a block. Every wait
+ * gives up after `limit_ns` (by %globaltimer) and sets *gave_up, so that no kernel can hang a
+ * device.
  *
- * If other processes use the GPU too, each has all SMs for a time slice (H200: 2 ms). Translations
- * may be lost after a time slice of another process. So the latency kernels read %clock at every
- * load. If more than REACH_AWAY_CYCLES lie between two loads, the GPU was away. The interrupted
- * point, repeat of a round or pair is then repeated. A point is repeated as a whole
+ * If other processes use the GPU too, each process has all SMs for a time slice (2 ms on an H200).
+ * Translations may be lost after a time slice of another process. So the latency kernels read
+ * %clock at every load. If more than REACH_AWAY_CYCLES lie between two loads, the GPU was away. The
+ * interrupted point, repeat of a round or pair is then repeated. A point is repeated as a whole
  * REACH_WHOLE_AGAIN times, then from its last timed load on. After REACH_MOST_FUTILE futile
  * attempts the values are 0.
  */
@@ -24,7 +26,7 @@
 #define REACH_ABI_ASSERT _Static_assert
 #endif
 
-/* Common to all launches. Addresses are of device memory. */
+/* The part that all launches share. Addresses are of device memory. */
 struct reach_grid {
     uint64_t arrived;   /* uint32_t[1], 0 at launch: barrier arrivals, turns of reach_pairs */
     uint64_t gave_up;   /* uint32_t[1], 0 at launch: set when a wait ran past its limit */
@@ -39,7 +41,7 @@ struct reach_grid {
 enum reach_away {
     REACH_AWAY_INTERRUPTED = 0, /* stretches that were repeated */
     REACH_AWAY_GIVEN_UP, /* stretches that were interrupted each time, so their values are 0 */
-    REACH_AWAY_ATTEMPT,  /* reach_round: the last attempt that was interrupted on some SM */
+    REACH_AWAY_ATTEMPT, /* reach_round: number of the last attempt that was interrupted on any SM */
     REACH_AWAY_WORDS
 };
 /* A load behind a full queue takes some thousand cycles. A time slice and its two context switches
@@ -54,8 +56,9 @@ struct reach_census_args {
     uint64_t seen; /* uint32_t[sm_slots] */
 };
 
-/* The latency probes, reach_chase, reach_round, reach_pairs and reach_sides: see PROBE_CHASE,
- * PROBE_ROUND, PROBE_PAIRS and PROBE_SIDES. Each kernel reads its part of the fields. */
+/* The arguments of the latency probes: reach_chase (PROBE_CHASE), reach_round (PROBE_ROUND),
+ * reach_pairs (PROBE_PAIRS) and reach_sides (PROBE_SIDES). Each kernel reads its part of the
+ * members. */
 struct reach_walk_args {
     struct reach_grid grid;
     uint64_t base; /* address of page 0 */
@@ -83,8 +86,9 @@ struct reach_window {
     uint32_t pad;
 };
 
-/* reach_read: random 128-byte lines, a warp a line, REACH_READ_UNROLL in flight a warp. The other
- * kinds of access have kernels with the same arguments; `lines` then counts accesses:
+/* reach_read reads random 128-byte lines. A warp loads one line at a time and has REACH_READ_UNROLL
+ * loads in flight. The other kinds of access have kernels with the same arguments; `lines` then
+ * counts accesses:
  *
  *   reach_read_concurrent  a warp loads a line, `in_flight` in flight a warp, `warps` warps; not at
  *                        random, but in a scattered order that does not soon repeat a line
@@ -94,8 +98,8 @@ struct reach_window {
  *   reach_atomic         each lane adds 0 to 8 bytes of such a sector, and uses the result
  *   reach_write          each lane stores 4 bytes of 0 into such a sector
  *
- * All kernels continue for a REACH_COOL_DIVISOR-th of run_ns after the count has ended, so that no
- * SM counts after others have stopped.
+ * All kernels but the first two continue for a REACH_COOL_DIVISOR-th of run_ns after the count has
+ * ended, so that no SM counts after others have stopped.
  *
  * If the same memory is mapped again and again (period_lines > 0), a line would be found in L2 more
  * often than in a region of different lines. So a warp draws only some of its lines (random_share
@@ -109,15 +113,15 @@ struct reach_read_args {
     uint64_t started; /* uint64_t[blocks]: %globaltimer, by position */
     uint64_t ended;   /* uint64_t[blocks] */
     uint64_t sink;    /* uint32_t[1], never written: memory is zero */
-    uint64_t warm_ns; /* reads before the clock starts, which are not counted */
+    uint64_t warm_ns; /* time before the count, in which reads are not counted */
     uint64_t run_ns;
-    uint64_t late_ns;      /* limit of the last accesses after the cooling */
+    uint64_t late_ns; /* time that the last accesses may take after the kernel should have ended */
     uint64_t period_lines; /* 0 if no line of the range repeats; otherwise a power of two, and
                               copies begin at `base` */
     uint32_t seed;
     uint32_t readers;      /* number of SMs that are not idle */
     uint32_t random_share; /* of 2^32 */
-    uint32_t zero;      /* always 0: the value that is added and stored, unknown to the compiler */
+    uint32_t zero; /* always 0: the value that is added and stored; the compiler cannot assume it */
     uint32_t gap_lines; /* reach_read_far: lines between two pieces of REACH_PIECE_LINES. The
                            `lines` of the windows count only the pieces */
     uint32_t in_flight; /* reach_read_concurrent: 1, 2, 4, 8, 16 or 32 */
@@ -125,7 +129,7 @@ struct reach_read_args {
     uint32_t pad;
 };
 
-/* reach_shared: see PROBE_SHARED. */
+/* The arguments of reach_shared (PROBE_SHARED). */
 struct reach_shared_args {
     struct reach_grid grid;
     uint64_t sms;    /* uint32_t[sm_count], SM ids */
@@ -141,8 +145,8 @@ struct reach_shared_args {
     uint32_t in_flight;
 };
 
-/* reach_peer: see PROBE_PEER. It is launched in clusters, without a barrier over the grid, because
- * the clusters need not run at the same time. */
+/* The arguments of reach_peer (PROBE_PEER). It is launched in clusters, without a barrier over the
+ * grid, because the clusters need not run at the same time. */
 struct reach_peer_args {
     struct reach_grid grid;
     uint64_t values; /* uint32_t[(1 + SMs) * columns], 0 at launch; the host fills in row 0 */
@@ -151,10 +155,10 @@ struct reach_peer_args {
     uint32_t ring_bytes; /* a multiple of REACH_PEER_LAP_BYTES */
     uint32_t pad;
 };
-#define REACH_SHARED_BYTES   32768 /* used by reach_shared */
+#define REACH_SHARED_BYTES   32768 /* shared memory that reach_shared uses */
 #define REACH_PEER_THREADS   1024
-#define REACH_PEER_LAP_BYTES 65536       /* read by all threads: four loads of 16 bytes each */
-#define REACH_PEER_TWICE     0xffffffffu /* number of the cluster of an SM that had two blocks */
+#define REACH_PEER_LAP_BYTES 65536       /* read by all threads, with four loads of 16 bytes each */
+#define REACH_PEER_TWICE     0xffffffffu /* in place of the cluster of an SM that had two blocks */
 
 #define REACH_PIECE_LINES  32
 #define REACH_READ_UNROLL  16
@@ -164,7 +168,7 @@ struct reach_peer_args {
 #define REACH_BLOCK_LINES  4
 #define REACH_COOL_DIVISOR 8
 
-/* An SM, for reach_working_set and reach_working_set_sort. */
+/* An SM, for the kernels of working sets. */
 struct reach_working_set_sm {
     uint32_t side;     /* 0 or 1 */
     uint32_t rank;     /* rank among the SMs of its side */
@@ -172,17 +176,17 @@ struct reach_working_set_sm {
     uint32_t pad;
 };
 
-/* reach_working_set_sort: the SMs of either side time an atomic on each granule of a set; `bits`
- * then has a 1 for each granule that is near to side 1. reach_working_set: random reads of the set,
- * see PROBE_WORKING_SET_READ; reach_working_set_lines of 128 bytes each, reach_working_set_blocks
- * of 512. */
+/* The arguments of the kernels of working sets (PROBE_WORKING_SET_READ). In reach_working_set_sort,
+ * the SMs of either side time an atomic on each granule of a set. `bits` then has a 1 for each
+ * granule that is near to side 1. reach_working_set_lines and reach_working_set_blocks read the set
+ * at random, in accesses of 128 and 512 bytes. */
 struct reach_working_set_args {
     struct reach_grid grid;
     uint64_t base;
     uint64_t sms;    /* struct reach_working_set_sm[sm_slots] */
     uint64_t bits;   /* uint32_t[granules / 32 + 1] */
     uint64_t cycles; /* uint16_t[2 * granules] */
-    uint64_t lines;  /* these four like in reach_read_args */
+    uint64_t lines;  /* this member and the next three are like in reach_read_args */
     uint64_t started;
     uint64_t ended;
     uint64_t sink;
@@ -191,12 +195,13 @@ struct reach_working_set_args {
     uint64_t run_ns;
     uint32_t granules;     /* granules of the set; 0 if the sides do not matter */
     uint32_t granule_bits; /* log2 of the bytes of a granule */
-    uint32_t own;          /* 1: each SM reads its own part of the set, of `blocks` parts */
+    uint32_t own; /* 1 if each SM reads its own part of the set, which has `blocks` parts */
     uint32_t seed;
 };
 #define REACH_WORKING_SET_LAPS 4 /* atomics on a granule, the first untimed */
 
-/* reach_cache: see PROBE_CACHE. One thread of an SM works, all threads of all blocks sweep. */
+/* The arguments of reach_cache (PROBE_CACHE). One thread of an SM works, and all threads of all
+ * blocks sweep. */
 enum {
     REACH_PATH_L2 = 0,
     REACH_PATH_L1,
@@ -213,13 +218,13 @@ struct reach_cache_point {
 struct reach_cache_args {
     struct reach_grid grid;
     uint64_t claimed; /* uint32_t[sm_slots], 0 at launch: 1 if a block runs on the SM */
-    uint64_t base;    /* address of element 0; of the bank's start for REACH_PATH_CONSTANT */
+    uint64_t base; /* address of element 0; not used with REACH_PATH_CONSTANT, which reads the bank
+                      of constants */
     uint64_t stride_bytes;
     uint64_t points;      /* struct reach_cache_point[count] */
     uint64_t values;      /* uint32_t[count * samples] */
     uint64_t sink;        /* uint32_t[1], never written */
-    uint64_t sweep_base;  /* with sweep_bytes: the start of the range that all SMs load before each
-                             point */
+    uint64_t sweep_base;  /* start of the sweep_bytes that all SMs load before each point */
     uint64_t sweep_bytes; /* 0 means no sweep */
     uint64_t touch_bytes; /* the SM first loads one line of each of these blocks of the footprint */
     uint64_t evict_from;  /* offset of the range that the SM walks before it times */
@@ -229,9 +234,9 @@ struct reach_cache_args {
     uint32_t laps; /* untimed */
     uint32_t path; /* path of the timed loads */
     uint32_t warm_path;
-    uint32_t sweep_footprint; /* 1: all SMs load the footprint before each point;
-                                 REACH_SWEEP_ELEMENTS: only its elements */
-    uint32_t rehearse;        /* 1: the timed loop runs once on the element at evict_from */
+    uint32_t sweep_footprint; /* 1 if all SMs load the footprint before each point,
+                                 REACH_SWEEP_ELEMENTS if they load only its elements */
+    uint32_t rehearse;        /* 1 if the timed loop first runs once on the element at evict_from */
     uint32_t pad;
 };
 #define REACH_CACHE_THREADS  1024

@@ -5,7 +5,7 @@
  * needs. Two blocks may therefore land on one SM, although one block for each SM is launched. The
  * first block on an SM claims it; the host checks that each SM with work was claimed.
  *
- * Cycles are kept with 16 bits: 65535 stands for all that is longer.
+ * Cycles are kept with 16 bits: 65535 stands for all longer times.
  */
 #include "abi.h"
 #include "grid.cuh"
@@ -17,7 +17,8 @@ __constant__ uint32_t reach_constants[REACH_CONSTANT_BYTES / 4];
 
 namespace cache
 {
-/* Barrier number `*round` (from 1) of the grid; all threads of a block call it. */
+/* Waits at barrier number `*round` (from 1) of the grid. All threads of a block call it. Returns
+ * false if the time is up. */
 static __device__ bool meet(const struct reach_grid *g, u32 *round, u32 *flag)
 {
     __syncthreads();
@@ -42,7 +43,7 @@ static __device__ bool meet(const struct reach_grid *g, u32 *round, u32 *flag)
     return *flag != 0;
 }
 
-/* Loads by each path, alone and between two reads of the clock. `kind` is the text of the load. */
+/* Loads by each path, alone and between two reads of the clock. `load` is the instruction. */
 #define LOADS(name, load)                                                                          \
     struct name {                                                                                  \
         static __device__ __forceinline__ u32 plain(u64 address)                                   \
@@ -69,7 +70,7 @@ LOADS(l1_loads, "ld.global.ca.u32")
 LOADS(read_only_loads, "ld.global.nc.u32")
 LOADS(constant_loads, "ld.const.u32")
 
-/* There is no load: it takes the time of reading the clock twice. */
+/* There is no load. The time is the time of reading the clock twice. */
 struct no_loads {
     static __device__ __forceinline__ u32 plain(u64)
     {
@@ -89,7 +90,7 @@ struct no_loads {
     }
 };
 
-/* Returns the next place in a cycle of n elements: `step` elements further, modulo n. */
+/* A place in a cycle of n elements. next() moves it by `step` elements, modulo n. */
 struct cursor {
     u64 at, step, n;
     __device__ __forceinline__ void next()
@@ -174,7 +175,7 @@ static __device__ u32 sweep(u64 first, u64 bytes, u64 step)
     return v;
 }
 
-/* The code of the timed loop is loaded before it counts. */
+/* Runs the timed loop, so that its code is loaded before the loop counts. */
 static __device__ u32 rehearse(u32 path, u64 base, uint16_t *taken)
 {
     return time_by(path, base, 0, 1, 0, 8, taken);

@@ -89,7 +89,8 @@ static __device__ bool wait_for(const struct reach_grid *g, u32 target, u32 slee
     return true;
 }
 
-/* Barrier number `*round` (from 1) over one thread of each block. */
+/* Waits at barrier number `*round` (from 1) over one thread of each block. Returns false if the
+ * time is up. */
 static __device__ bool watched_barrier(const struct reach_grid *g, u32 *round, struct watch *w)
 {
     __threadfence();

@@ -1,12 +1,12 @@
 /* latency_kernels.cu: the device side of the probes that time loads (daemon/gpu/probe.h): CHASE,
  * ROUND, PAIRS, SIDES, and the census of SMs.
  *
- * Idea. The arena is zero everywhere, so a chain needs no building. The next address is computed in
+ * The arena is zero everywhere, so no chain has to be built. The next address is computed in
  * registers, plus the value just loaded (always 0). So each load depends on the load before.
  *
  * A block cannot be placed on a given SM. So there is one block per SM (by shared memory) and a
- * counter that all blocks wait on. Then %smid decides the role. Only this guarantees a block on
- * every SM.
+ * counter that all blocks wait on. Then %smid decides the role. Only this order guarantees a block
+ * on every SM.
  *
  * All kernels are built for each architecture into one fatbin, which daemon/gpu/cuda/cuda_open.c
  * loads. No includes of the CUDA runtime are needed on the host side.
@@ -71,7 +71,7 @@ static __device__ __forceinline__ void next_page(struct cycle *c)
         c->address = c->base;
 }
 
-/* Walks `laps` cycles of n pages, then times loads from number k on until it is interrupted.
+/* Makes `loads` untimed loads, then times loads from number k on. Ends early if it is interrupted.
  * Returns the number of timed loads. */
 static __device__ u32 walk_and_time(struct cycle *c, u64 loads, u32 k, u32 samples, u32 *taken,
                                     struct watch *w)
@@ -186,8 +186,8 @@ static __device__ bool round_half(const struct reach_walk_args *a, bool thrash, 
     return true;
 }
 
-/* Called when all SMs have ended an attempt. Reports whether it was interrupted on any SM; all get
- * the same answer. Returns false if the time is up. */
+/* All SMs call it when they have ended an attempt. Reports whether the attempt was interrupted on
+ * any SM. All SMs get the same answer. Returns false if the time is up. */
 static __device__ bool ask_interrupted(const struct reach_grid *g, u32 attempt, u32 *interrupted,
                                        u32 *round, struct watch *w)
 {
@@ -247,8 +247,8 @@ extern "C" __global__ void reach_round(struct reach_walk_args a)
     }
 }
 
-/* A page that still hits in a nearer level is not filled into the farther one, so the SMs flush
- * first too. */
+/* Primes the slice of a pair. A page that still hits in a nearer level is not filled into the
+ * farther one, so the SM flushes first too. */
 static __device__ void prime_slice(const struct reach_walk_args *a, u32 *shared, struct watch *w)
 {
     touch(a->base, a->stride_bytes, a->slice_pages, a->flush_pages, 0, 1, shared, w);
@@ -273,7 +273,7 @@ static __device__ bool take_turn(const struct reach_grid *g, u32 turn, u32 *flag
     return mine;
 }
 
-/* Only the SM that has the turn passes it on: forward, or back to the pivot. */
+/* Passes the turn on, forward or back to the pivot. Only the SM that has the turn calls it. */
 static __device__ void pass_turn(const struct reach_grid *g, u32 turn)
 {
     __syncwarp();
@@ -400,8 +400,8 @@ extern "C" __global__ void reach_pairs(struct reach_walk_args a)
 }
 
 /* The SMs of the list walk the same pages at the same time, each from its own place, so that they
- * seldom meet. An atomic is executed at the home of the line. No copy is made nearer, so the same
- * line can be timed again. */
+ * seldom meet. An atomic is executed in the half of the L2 that holds the line. No copy is made
+ * nearer, so the same line can be timed again. */
 extern "C" __global__ void reach_sides(struct reach_walk_args a)
 {
     extern __shared__ u32 taken[];

@@ -2,17 +2,16 @@
  *
  * Loads are ld.global.cg: they bypass L1, because a hit there would not be translated at all (Mei
  * 2016). A load is timed by two reads of %clock with the load and a use of its value between them.
- * The hardware issues in order, so the second read waits for the value. The pair costs a few
- * cycles, always the same number. They stay in the results, because analysis works with
- * differences.
+ * The hardware issues in order, so the second read waits for the value. The two reads always cost
+ * the same few cycles, which stay in the results, because analysis works with differences.
  */
 #ifndef REACH_KERNELS_LOAD_CUH
 #define REACH_KERNELS_LOAD_CUH
 
 #include "grid.cuh"
 
-/* A load that L1 cannot answer. The assembler removes a load whose value is not used, "volatile" or
- * not. So every value must be part of a result that is stored (see keep). */
+/* Makes a load that L1 cannot answer. The assembler removes a load whose value is not used,
+ * "volatile" or not. So every value must be part of a result that is stored (see keep). */
 static __device__ __forceinline__ u32 load_line(u64 address)
 {
     u32 v;

@@ -1,6 +1,6 @@
 /* read_kernels.cu: the device side of READ and CONCURRENCY (daemon/gpu/probe.h): every SM reads,
- * writes or adds at random in its window for a set time, and counts its accesses. One block per SM,
- * by shared memory. */
+ * writes or adds at random in its window for a set time, and counts its accesses. There is one
+ * block per SM, by shared memory. */
 #include "abi.h"
 #include "grid.cuh"
 #include "load.cuh"
@@ -17,11 +17,11 @@ struct reader {
     u32 own_first, own_lines, own_next; /* the warp's part of the period, and this lane's place */
     u32 phase;                          /* place of the window's start in the period */
     u32 copies;                         /* copies that the window lies in */
-    u32 drawn, turn;                    /* far memory: this lane's line, lines read by the warp */
+    u32 drawn, turn;                    /* far memory: the line that this lane has drawn, and the lines that the warp has read */
     u32 gap;                            /* lines between pieces */
 };
 
-/* A permutation of the numbers up to `mask`, 2^bits - 1: every step can be undone. */
+/* Permutes the numbers up to `mask`, which is 2^bits - 1: every step can be undone. */
 static __device__ __forceinline__ u32 scatter(u32 x, u32 mask, u32 bits)
 {
     x = (x * 0x9e3779b1u) & mask;
@@ -90,9 +90,9 @@ static __device__ u32 read_until(struct reader *r, u64 window, u64 end_ns, u32 *
     return n;
 }
 
-/* The lines of one warp of reach_read_concurrent: its own part of its SM's window. The order is so
- * scattered that no line repeats while it is in L2. All lanes compute the same, because a shuffle
- * between two loads would delay the second load. */
+/* The lines of one warp of reach_read_concurrent, which are its own part of the window of its SM.
+ * The order is so scattered that no line repeats while it is in L2. All lanes compute the same
+ * line, because a shuffle between two loads would delay the second load. */
 struct walker {
     u32 first, count, next;
     u32 mask, bits; /* the window's lines, rounded down to a power of two */
@@ -157,7 +157,7 @@ static __device__ u32 walk_concurrent(const struct reach_read_args *a, u64 windo
     }
 }
 
-/* IN_FLIGHT: the arguments have the loads in flight; otherwise the lines are random. */
+/* If IN_FLIGHT is set, the arguments have the loads in flight. Otherwise the lines are random. */
 template <bool IN_FLIGHT> static __device__ void read_lines(const struct reach_read_args &a)
 {
     __shared__ u32 total, go_on;
@@ -208,8 +208,8 @@ static __device__ __forceinline__ u64 next_sector(struct reader *r, u64 base)
     return base + line * 128 + (r->state >> 30) * 32;
 }
 
-/* Reads lines of far memory, only some of the lines that the lanes have drawn. Over a slow link
- * even these take all SMs a millisecond. */
+/* Reads lines of far memory, only some of the lines that the lanes have drawn. Over a slow link,
+ * even these lines take all SMs a millisecond. */
 struct read_far {
     static const u32 lines = 1, made = REACH_FAR_UNROLL;
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
@@ -358,7 +358,7 @@ template <class Kind> static __device__ void access_all(const struct reach_read_
     }
 }
 
-/* A kernel with one block for each SM that calls `body`. */
+/* Defines a kernel that calls `body`. */
 #define READ_KERNEL(name, body)                                                                    \
     extern "C" __global__ void __launch_bounds__(REACH_READ_THREADS, 1)                            \
         name(struct reach_read_args a)                                                             \

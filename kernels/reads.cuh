@@ -5,8 +5,8 @@
 
 #include "grid.cuh"
 
-/* One lane's stream of random numbers: the state advances by a Weyl step and is mixed (Murmur3's
- * finaliser). So every lane has its own sequence. */
+/* Returns the next random number of a lane. The state advances by a Weyl step and is mixed
+ * (Murmur3's finalizer). So every lane has its own sequence. */
 static __device__ __forceinline__ u32 next_random(u32 *state)
 {
     u32 z = (*state += 0x9e3779b9u);

@@ -1,7 +1,7 @@
 /* shared_kernels.cu: the device side of SHARED and PEER in daemon/gpu/probe.h.
  *
- * Idea. Every word contains its own address, so the value of one load is the address of the next.
- * There is no arithmetic between the loads (Mei 2016, listing 4, with all chains of length 1).
+ * Every word contains its own address, so the value of one load is the address of the next. There
+ * is no arithmetic between the loads (Mei 2016, listing 4, with all chains of length 1).
  */
 #include "abi.h"
 #include "grid.cuh"

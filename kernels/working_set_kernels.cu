@@ -72,7 +72,7 @@ static __device__ __forceinline__ uint4 cached_load(u64 address)
 struct spread_reader {
     u32 state; /* state of the random numbers */
     u32 units;
-    u32 granule_shift; /* unit >> this is its granule */
+    u32 granule_shift; /* unit >> granule_shift is the granule of a unit */
     const u32 *near;   /* a bit for each granule; NULL if all are near */
     u64 base;
 };
@@ -124,7 +124,8 @@ static __device__ u32 spread_until(struct spread_reader *r, u64 start, u64 end, 
     return n;
 }
 
-/* The bits of near granules of this SM, in shared memory. */
+/* Copies the bits of the near granules of this SM to shared memory. Returns NULL if all granules
+ * are near. */
 static __device__ const u32 *load_near(const struct reach_working_set_args &a, u32 smid,
                                        u32 *shared)
 {

@@ -1,9 +1,10 @@
 /* discover.c: the threads that list the GPUs of the driver.
  *
  * A driver may take seconds to list the GPUs, and may not be loaded yet when the machine starts. So
- * the daemon serves at once, and this thread lists the GPUs through a worker. It repeats that after
- * a second, two, four, at last every minute, until there are GPUs. Then it starts their threads and
- * ends. For pipeline_rediscover another thread lists them again (hotplug.c).
+ * the daemon serves at once, and a thread lists the GPUs through a worker. The thread repeats the
+ * list after a second, then after pauses that double up to a minute, until there are GPUs. Then it
+ * starts their threads and ends. For pipeline_rediscover, another thread lists the GPUs again
+ * (hotplug.c).
  */
 #include "measure/discover.h"
 
@@ -56,7 +57,7 @@ bool discover_once(struct pipeline *p)
     pipeline_merge(p, &listing);
     if (listing.complete)
         pipeline_requeue(p); /* the store may have dropped rows before there were threads */
-    /* A wrong description cannot become valid. */
+    /* A wrong description of a simulated GPU cannot become valid. */
     return listing.complete || listing.why.status == STATUS_INVALID_ARGUMENT;
 }
 
@@ -73,7 +74,7 @@ static void discover_again(struct pipeline *p)
         log_warning("the driver does not list its GPUs: %s", listing.why.text);
 }
 
-/* Sleeps. The thread beats its heartbeat whenever it wakes. The mutex is held. */
+/* Sleeps, and beats the heartbeat whenever the thread wakes. The mutex is held. */
 static void discover_sleep(struct pipeline *p, nsec_t pause)
 {
     const struct timespec at = clock_timespec(clock_monotonic() + pause);
@@ -150,7 +151,7 @@ enum status pipeline_rediscover(struct pipeline *p, struct err *err)
         pthread_cond_signal(&d->wake);
     } else {
         if (d->started)
-            pthread_join(d->pthread, NULL); /* the thread needs no mutex any more */
+            pthread_join(d->pthread, NULL); /* the thread does not lock the mutex any more */
         d->ended = false;
         status = discover_start(p, err);
     }

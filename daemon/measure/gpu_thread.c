@@ -137,7 +137,7 @@ static void gpu_thread_done(struct gpu_thread *thread, const struct measure_resu
 
 /* Returns whether the GPU cannot be measured at present. The driver does not show the GPU, is
  * unloaded, has no usable GPU, or hangs in a call. The thread polls until that has changed
- * (rediscover_ns). */
+ * (rediscover_ms). */
 static bool is_gone(enum status status)
 {
     return status == STATUS_NOT_FOUND || status == STATUS_NO_DRIVER || status == STATUS_GPU_HUNG;
@@ -291,7 +291,7 @@ static bool gpu_thread_still_hangs(int *hung_pid, struct err *err)
     return false;
 }
 
-/* The target of the GPUs of a list. */
+/* The pipeline and the list that receive each GPU that the driver lists. */
 struct collector {
     struct pipeline *pipeline;
     struct gpu_listing *listing;
@@ -379,7 +379,7 @@ static enum status gpu_thread_measure(struct gpu_thread *thread, struct measure_
     return STATUS_OK;
 }
 
-/* Handles the success of a check: the fingerprint is still valid, or it is not. The mutex is
+/* Handles the success of a check, which has found the fingerprint valid or not. The mutex is
  * held. */
 static void gpu_thread_checked(struct gpu_thread *thread, const struct check *check,
                                nsec_t probe_ns)
@@ -426,7 +426,8 @@ static enum status gpu_thread_check(struct gpu_thread *thread,
     return status;
 }
 
-/* Returns whether there may be a GPU that the driver does not identify. Calls about it may hang. */
+/* Returns whether there may be a GPU that the driver does not identify. Calls for such a GPU may
+ * hang. */
 static bool is_beside_bad_gpu(const struct gpu_thread *thread)
 {
     struct pipeline *p = thread->pipeline;

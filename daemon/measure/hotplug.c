@@ -50,8 +50,8 @@ static const struct gpu_listed *find_listed(const struct gpu_listing *listing, c
     return NULL;
 }
 
-/* Returns the first GPU of a list to merge. At the end of the list all are merged again, because
- * some may have had no room before. */
+/* Returns the first GPU of a list to merge. When the list is complete, all its GPUs are merged
+ * again, because some may have had no room before. */
 static uint32_t first_new(const struct gpu_listing *listing)
 {
     return listing->complete ? 0 : listing->merged;
@@ -63,7 +63,7 @@ static bool is_whole_again(const struct gpu_identity *was, const struct gpu_iden
     return identity_is_divided(was) && !identity_is_divided(now);
 }
 
-/* Returns whether the store must be read for this GPU. Either it is not published, or not yet in
+/* Returns whether the store must be read for this GPU. Such a GPU is not published, or not yet in
  * its present form. The mutex is held. */
 static bool is_arrival(struct pipeline *p, const struct snapshot *s, const struct gpu_listed *gpu)
 {
@@ -347,7 +347,7 @@ static struct snapshot *copy_with_room(struct pipeline *p, uint32_t more)
     return draft;
 }
 
-/* The mutex is held. */
+/* Merges a list with the published GPUs, and publishes the result. The mutex is held. */
 static void merge(struct pipeline *p, const struct gpu_listing *listing,
                   const struct snapshot *arrivals)
 {
@@ -376,7 +376,8 @@ static void merge(struct pipeline *p, const struct gpu_listing *listing,
     pipeline_wake_all(p);
 }
 
-/* After a failure at the start, discovery counts as done, so only a complete list is merged. */
+/* Returns whether this list must not be merged yet. After a failure at the start, discovery counts
+ * as done, so only a complete list is merged. */
 static bool is_too_early(struct pipeline *p, const struct gpu_listing *listing)
 {
     const struct snapshot *const s = snapshot_acquire(p->cell);

@@ -4,9 +4,9 @@
 #include "base/log.h"
 #include "fingerprint/merge.h"
 
-/* Returns whether the measurement leaves a level open that was known or did not exist. Beside a
- * load such a level may be an artifact. Two measurements that both leave it open do not confirm
- * each other. */
+/* Returns whether the measurement leaves a level open that was known or did not exist. Beside other
+ * work on the GPU, such a level may be an artifact. Two measurements that both leave it open do not
+ * confirm each other. */
 static bool leaves_open(const struct fingerprint *known, const struct fingerprint *measured)
 {
     for (uint32_t i = 0; i < measured->level_count; i++) {
@@ -49,8 +49,8 @@ static enum status knowledge_replace(struct knowledge *k, const struct fingerpri
     return fingerprint_drop(k->known, reason, out, err);
 }
 
-/* Returns whether a measurement without a reach is an answer. It must happen twice in the same way
- * without a possible cause, and no better result may be known. */
+/* Returns whether a measurement without a reach is an answer. Such a measurement must happen twice
+ * with equal findings and without a disturbance, and no better result may be known. */
 static bool is_settled(struct knowledge *k, const struct fingerprint *measured, bool quiet)
 {
     char reason[MERGE_REASON_BYTES];

@@ -1,14 +1,15 @@
 /* knowledge.h: adds a measurement to the known results of a GPU.
  *
  * A measurement that agrees with the known results is merged with them (fingerprint/merge.h). A
- * measurement that contradicts them is not accepted alone. Beside a load a level or a group can
- * look like another, even twice in the same way. The measurement is repeated. It replaces all known
- * results only if both measurements were quiet, agree with each other, and leave no further level
- * open.
+ * measurement that contradicts them is not accepted alone. Beside other work on the GPU, a level or
+ * a group can look like another, even twice in the same way. So the measurement is repeated. The
+ * second measurement replaces all known results only if both measurements were quiet, agree with
+ * each other, and leave no further level open.
  *
- * A measurement that finds no reach is no result if another could find one, so it is repeated too.
- * If no reach of the GPU is known, two quiet measurements in a row that agree are an answer. Its
- * levels cannot be counted, and the other findings are known. Pure except for the log.
+ * A measurement that finds no reach is repeated too, because another measurement may find a reach.
+ * If no reach of the GPU is known, two quiet measurements in a row that agree are an answer. The
+ * levels of such a GPU cannot be counted, and the other findings are known. The functions are pure
+ * except for the log.
  */
 #ifndef REACH_MEASURE_KNOWLEDGE_H
 #define REACH_MEASURE_KNOWLEDGE_H

@@ -6,15 +6,17 @@
  *     store the rest, derive, check, finish run
  *
  * Storing an observation waits for the disk for the duration of a short probe. So it is done while
- * the GPU runs the next probe. Within a step one more probe is always submitted. If the step has
- * fillers (campaign.h), they are submitted behind its probes. The GPU runs them while the campaign
- * chooses, and the next step begins with their answers. Results are derived only from observations
- * that are stored, or kept in memory because the disk cannot be written (store/store_queue.h).
+ * the GPU runs the next probe. Within a step, the next probe is submitted before the answer of a
+ * probe is awaited. If the step has fillers (campaign.h), they are submitted behind its probes. The
+ * GPU runs them while the campaign chooses, and the next step begins with their answers. Results
+ * are derived only from observations that are stored, or kept in memory because the disk cannot be
+ * written (store/store_queue.h).
  *
  * Each observation is classified as it arrives (analysis/disturbance.h). A disturbed observation is
  * stored and excluded. Its probe is repeated after a pause that grows, because a neighbor's burst
- * may be over by then. Neither campaign nor analysis ever sees the observation. A probe without a
- * clean answer ends the run as disturbed. So do too many probes that needed more than one attempt.
+ * may be over by then. Neither the campaign nor the analysis gets the observation. A probe without
+ * a clean answer ends the run as disturbed. Too many probes that needed more than one attempt also
+ * end the run as disturbed.
  */
 #include "measure/measure.h"
 
@@ -35,20 +37,20 @@
 #include <time.h>
 
 enum {
-    MEASURE_ATTEMPTS = 2, /* a disturbed measurement is repeated once */
+    MEASURE_ATTEMPTS = 2, /* attempts of a measurement that is disturbed */
     MEASURE_ATTEMPTS_SHARED =
-        9,             /* the same at depth quick, if other processes had the GPU in between */
+        9,             /* attempts at depth quick, if other processes had the GPU in between */
     MEASURE_TRIES = 4, /* attempts of one probe in one measurement */
-    MEASURE_MAX_EXCLUDED = 48, /* disturbed observations in one measurement */
+    MEASURE_MAX_EXCLUDED = 48, /* limit of disturbed observations in one measurement */
     MEASURE_MAX_QUEUE = CAMPAIGN_MAX_SPECS * MEASURE_TRIES,
     MEASURE_MAX_STEPS = 4096,    /* more than any campaign has */
     MEASURE_DEADLINE_MS = 30000, /* deadline of one probe, unless the options set another (gpu.h) */
 };
 
-/* In addition to a probe's time on the device, for messages and a loaded machine. */
+/* Time for messages and a loaded machine, in addition to a probe's time on the device. */
 #define MEASURE_PROBE_SLACK (30 * NSEC_PER_SEC)
-/* At depth quick an attempt begins only if it would end within this time, by the duration of the
- * last. */
+/* At depth quick, another attempt begins only if the measurement then ends within this time. The
+ * next attempt is expected to take as long as the last attempt. */
 #define MEASURE_QUICK_BUDGET (10 * NSEC_PER_SEC)
 /* The pause before a probe is repeated; it doubles for each repetition. */
 #define MEASURE_PAUSE (5 * NSEC_PER_MSEC)
@@ -69,7 +71,7 @@ struct attempt {
     struct fingerprint measured;
     struct worker *worker;
     struct observation_set set;
-    struct campaign_step step; /* 70 KiB: too much for the stack */
+    struct campaign_step step; /* has 70 KiB, which is too much for the stack */
     struct campaign_memo memo;
     struct pending pending[WORKER_MAX_PENDING]; /* the oldest is first */
     uint32_t pending_count;
@@ -226,8 +228,9 @@ static uint32_t measure_queue_step(struct attempt *a, uint8_t *queue)
     return queued;
 }
 
-/* Runs all of a step's probes, one ahead. Probes without a clean answer run again, after the
- * others. A filler without a clean answer is repeated by the campaign. */
+/* Runs all of a step's probes. The next probe is submitted before an answer is awaited. Probes
+ * without a clean answer run again, after the others. A filler without a clean answer is repeated
+ * by the campaign. */
 static enum status measure_step(struct attempt *a, struct err *err)
 {
     const struct campaign_step *step = &a->step;

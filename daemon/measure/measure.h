@@ -16,14 +16,14 @@ struct measure_request {
     const char *uuid;
     enum depth depth;
     const struct fingerprint *known; /* known results of this GPU; NULL if there are none */
-    bool known_stale;                /* a check has found it out of date */
+    bool known_stale;                /* a check has found `known` out of date */
     void *self; /* first argument of the functions below, which are called from the same thread */
     void (*progress)(void *self, double progress, const char *message);
-    /* Other threads may cancel `worker` from now until this is called with NULL. Returns false if
-     * the daemon is stopping: do not begin. */
+    /* Lets other threads cancel `worker` until the function is called with NULL. Returns false if
+     * the daemon is stopping, so that the measurement must not begin. */
     bool (*attach)(void *self, struct worker *worker);
-    /* Returns whether the daemon is stopping, so that a worker gets little time to end. NULL means
-     * never. */
+    /* Returns whether the daemon is stopping, so that a worker gets little time to end. If it is
+     * NULL, the daemon never stops. */
     bool (*stopping)(void *self);
     /* Reports that the worker with process `pid` does not end and is abandoned. */
     void (*hung)(void *self, int pid);
@@ -31,7 +31,8 @@ struct measure_request {
     nsec_t grace_ns; /* time for a worker to end */
 };
 
-#define MEASURE_GRACE_STOPPING (250 * NSEC_PER_MSEC) /* twice this plus a margin is one second */
+/* Twice this time plus a margin is one second. */
+#define MEASURE_GRACE_STOPPING (250 * NSEC_PER_MSEC)
 
 /* Starts a worker for a request and opens the GPU. The caller ends the worker with measure_abandon,
  * also on failure. */
@@ -44,16 +45,16 @@ enum status measure_abandon(const struct measure_request *request, struct worker
 
 /* The result of a measurement. */
 struct measure_result {
-    struct fingerprint *known; /* the caller's; known results of this GPU from now on */
+    struct fingerprint *known; /* memory of the caller; the known results of this GPU from now on */
     char known_id[FINGERPRINT_ID_BYTES];
     char id[FINGERPRINT_ID_BYTES]; /* id of the fingerprint of this measurement alone */
 };
 
-/* Measures, derives, stores. A measurement is repeated once if it contradicts itself or the known
- * results (STATUS_DISTURBED), or determines nothing (STATUS_INCONCLUSIVE). At depth quick, beside
- * other processes, it is repeated up to eight times within ten seconds. A single probe that is not
- * clean is repeated up to three times before that. `*out` is complete only with STATUS_OK. Every
- * observation is stored, even in a failed run. */
+/* Measures a GPU, derives its fingerprint and stores both. A measurement is repeated once if it
+ * contradicts itself or the known results (STATUS_DISTURBED), or determines nothing
+ * (STATUS_INCONCLUSIVE). At depth quick, beside other processes, it is repeated up to eight times
+ * within ten seconds. Before that, a probe that is not clean is repeated up to three times. `*out`
+ * is complete only with STATUS_OK. Every observation is stored, even in a failed run. */
 enum status measure_gpu(const struct measure_request *request, struct measure_result *out,
                         struct err *err);
 

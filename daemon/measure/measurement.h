@@ -28,11 +28,11 @@ struct measurement {
     int64_t queued_at; /* wall clock in seconds; 0 means not yet */
     int64_t started_at;
     int64_t ended_at;
-    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* once done: id of the fingerprint that is served
-                                                  since */
-    char measured_id[FINGERPRINT_ID_BYTES]; /* once done: id of the fingerprint of this measurement
-                                               alone */
-    struct err error;                       /* once failed */
+    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* id of the fingerprint that is served since the
+                                                  end; set if done */
+    char measured_id[FINGERPRINT_ID_BYTES]; /* id of the fingerprint of this measurement alone; set
+                                               if done */
+    struct err error;                       /* set if failed */
 };
 
 /* The number of measurements by state; ended ones are counted since the start. */

@@ -1,7 +1,7 @@
 /* order.c: the order of the GPUs in a snapshot, which is the order of their indices (docs/http.md):
- * by PCI address. A lost GPU keeps its place, so the indices of the others do not change. It comes
- * last if another GPU has its address, because it was replaced or because the state file is from
- * another node. */
+ * by PCI address. A lost GPU keeps its place, so the indices of the others do not change. A lost
+ * GPU comes last if another GPU has its address: it was replaced, or the state file is from another
+ * node. */
 #include "measure/order.h"
 
 #include "base/log.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Returns whether a GPU that is present has the address of this lost one. */
+/* Returns whether a GPU that is present has the address of this lost GPU. */
 static bool is_displaced(const struct snapshot *s, const struct snapshot_gpu *gpu)
 {
     if (gpu->state != GPU_STATE_LOST)
@@ -31,7 +31,8 @@ static bool is_behind(const struct snapshot *s, const struct snapshot_gpu *a,
     return last != is_displaced(s, b) ? last : identity_compare(&a->identity, &b->identity) > 0;
 }
 
-/* Returns the GPUs in their order, as indices of the draft. Stable. */
+/* Writes the GPUs in their order, as indices of the draft. Returns whether any GPU moves. The sort
+ * is stable. */
 static bool order_of(const struct snapshot *s, uint32_t out[REACH_MAX_GPUS])
 {
     bool moved = false;

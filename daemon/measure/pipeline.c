@@ -105,7 +105,8 @@ void pipeline_stop(struct pipeline *take)
     free(take);
 }
 
-/* Returns whether the GPU is divided by MIG. `err` lists its instances. The mutex is held. */
+/* Returns whether the GPU is divided by MIG. The error then lists the instances of the GPU. The
+ * mutex is held. */
 static bool pipeline_is_divided(struct pipeline *p, const struct gpu_thread *thread,
                                 struct err *err)
 {
@@ -165,7 +166,7 @@ static enum status pipeline_check_forget(const struct snapshot *s, const char *u
     return STATUS_OK;
 }
 
-/* The mutex is held. */
+/* Removes a GPU from the published list. The mutex is held. */
 static enum status pipeline_drop(struct pipeline *p, const char *uuid, struct err *err)
 {
     const struct snapshot *const now = snapshot_acquire(p->cell);

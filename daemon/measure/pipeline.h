@@ -6,9 +6,10 @@
  * A thread sleeps until a measurement is queued for its GPU; an idle daemon uses no CPU time and
  * holds no GPU. The last good fingerprint stays published if a measurement fails. A fingerprint
  * that a check found out of date is marked stale. Two kinds of threads wake by themselves. If the
- * driver has lost a GPU or hangs with it, the GPU's thread polls for it. The thread of a GPU whose
- * measurement failed tries again after a minute, two, four ... an hour. It checks the fingerprint
- * if there is one. Any thread may call any function.
+ * driver has lost a GPU or hangs in a call for it, the thread of that GPU polls. The thread of a
+ * GPU whose measurement failed measures again after a minute, then after pauses that double up to
+ * an hour. If the GPU has a fingerprint, the thread checks it instead. Any thread may call any
+ * function.
  */
 #ifndef REACH_MEASURE_PIPELINE_H
 #define REACH_MEASURE_PIPELINE_H
@@ -53,24 +54,24 @@ void pipeline_stop(struct pipeline *take);
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
                             struct measurement *out, struct err *err);
 
-/* Ends a measurement early: a queued one at once, a running one soon, because its worker is
- * cancelled. Either ends as failed with STATUS_CANCELLED. The last good fingerprint stays. `*out`
- * is the present state of the measurement. Returns STATUS_NOT_FOUND, or STATUS_CONFLICT if it has
- * already ended. */
+/* Ends a measurement early. A queued measurement ends at once. A running measurement ends soon,
+ * because its worker is cancelled. The measurement has then failed with STATUS_CANCELLED. The last
+ * good fingerprint stays. `*out` is the present state of the measurement. Returns STATUS_NOT_FOUND,
+ * or STATUS_CONFLICT if it has already ended. */
 enum status pipeline_cancel(struct pipeline *p, const char *id, struct measurement *out,
                             struct err *err);
 
 void pipeline_count_measurements(struct pipeline *p, struct measurement_counts *out);
 
 /* Returns whether every thread was alive since the last call. Wakes the threads that sleep, so that
- * they can beat their heartbeats. `*out_stuck` names one that was not ("the thread of GPU 1"), cut
- * at `size`. For one watcher. */
+ * they can beat their heartbeats. `*out_stuck` names a thread that was not alive ("the thread of
+ * GPU 1"), cut at `size`. Only one thread may call the function. */
 bool pipeline_is_alive(struct pipeline *p, char *out_stuck, size_t size);
 
 /* Lists the GPUs of the driver again in a separate thread. New GPUs are measured, missing GPUs are
  * lost, and changed GPUs are stale and measured. Failed measurements are retried now instead of
- * later. Never waits for the driver. For one caller, not while the pipeline stops. Returns
- * STATUS_NO_MEMORY if the thread cannot be made. */
+ * later. Never waits for the driver. Only one thread may call the function, and not while the
+ * pipeline stops. Returns STATUS_NO_MEMORY if the thread cannot be made. */
 enum status pipeline_rediscover(struct pipeline *p, struct err *err);
 
 /* Forgets a GPU that the driver does not show: deletes its data from the store, and removes it from
@@ -78,8 +79,8 @@ enum status pipeline_rediscover(struct pipeline *p, struct err *err);
  * STATUS_READ_ONLY. */
 enum status pipeline_forget(struct pipeline *p, const char *uuid, struct err *err);
 
-/* Called if the store has lost data or can be written again. Queues a measurement for each GPU
- * whose fingerprint it lacks (only with `measure_unknown`). */
+/* Must be called if the store has lost data or can be written again. Queues a measurement for each
+ * GPU whose fingerprint it lacks (only with `measure_unknown`). */
 void pipeline_requeue(struct pipeline *p);
 
 /* Reports the state of one measurement. The last 256 are kept. Returns STATUS_NOT_FOUND for an

@@ -16,7 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* The report of the driver. */
+/* The list of GPUs that the driver reports. */
 struct gpu_listing {
     uint32_t count;
     struct gpu_listed gpus[REACH_MAX_GPUS];
@@ -41,10 +41,10 @@ struct gpu_thread {
     bool expected;           /* known from the store; the driver has not yet reported on it */
     bool lost;               /* the driver did not show or not identify the GPU the last time */
     nsec_t rediscover_at;    /* time of the next poll; 0 if not set */
-    nsec_t rediscover_pause; /* pause before that, doubled each time */
+    nsec_t rediscover_pause; /* pause before the next poll, doubled each time */
     int hung_pid; /* process of an abandoned worker, 0 if there is none; used by the thread alone */
     nsec_t retry_at;           /* time of the next measurement; 0 if not set */
-    nsec_t retry_pause;        /* pause before that, doubled each time */
+    nsec_t retry_pause;        /* pause before the next measurement, doubled each time */
     int slot;                  /* slot of the running measurement, or QUEUE_NONE */
     bool cancelled;            /* the running measurement must end */
     struct gpu_update pending; /* not published for lack of memory; owns its fingerprint */
@@ -56,7 +56,8 @@ struct pipeline {
     struct snapshot_cell *cell;
     struct pipeline_options options; /* zeros are replaced by defaults */
     bool stopping;
-    /* pipeline_merge. It is a pointer because it starts threads, and the threads need it. */
+    /* The function pipeline_merge. It is a pointer because pipeline_merge starts threads, and the
+     * threads call it. */
     void (*merge)(struct pipeline *p, struct gpu_listing *listing);
     struct measurement_queue queue;
     struct discovery discovery;

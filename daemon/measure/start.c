@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The stack of a thread: a small part of the default of 8 MiB, but ten times the deepest call's
- * need. */
+/* The stack of a thread. It is a small part of the default of 8 MiB, and ten times the need of the
+ * deepest call. */
 #define PIPELINE_STACK_BYTES ((size_t)2 << 20)
 
 enum { MOST_STORED = 256 }; /* GPUs that are read from the store */
@@ -86,7 +86,7 @@ static struct gpu_thread *free_place(struct pipeline *p)
         if (thread->started && !thread->ended)
             continue;
         if (thread->started) {
-            pthread_join(thread->pthread, NULL); /* the thread needs no mutex any more */
+            pthread_join(thread->pthread, NULL); /* the thread does not lock the mutex any more */
             pthread_cond_destroy(&thread->wake);
             free(thread->pending.fingerprint);
         }
@@ -156,7 +156,7 @@ static bool pipeline_will_queue(const struct pipeline *p, const struct snapshot_
     return pipeline_can_check(gpu) ? p->options.check_known : p->options.measure_unknown;
 }
 
-/* Sets the error of a GPU that is divided by MIG, which names its instances. */
+/* Sets the error of a GPU that is divided by MIG. The error names the instances of the GPU. */
 static void pipeline_explain_divided(const struct snapshot *s, struct snapshot_gpu *gpu)
 {
     char names[300] = "";
@@ -205,8 +205,8 @@ static void pipeline_begin(struct pipeline *p, const bool which[REACH_MAX_GPUS])
 void pipeline_publish_and_queue(struct pipeline *p, struct snapshot *take,
                                 const bool which[REACH_MAX_GPUS])
 {
-    /* The state is already queued, so that a client that waits for "ready" cannot see it before the
-     * check. */
+    /* The state is already queued, so that a client that waits for "ready" does not get it before
+     * the check. */
     for (uint32_t i = 0; i < take->gpu_count; i++) {
         if (which[i] && pipeline_will_queue(p, &take->gpus[i]))
             take->gpus[i].state = GPU_STATE_QUEUED;
@@ -274,7 +274,7 @@ static enum status list_expected(struct pipeline *p, struct gpu_identity out[REA
     for (uint32_t i = 0; i < count; i++) {
         const char *const uuid = all[i].uuid;
         if (strncmp(uuid, "GPU-", 4) != 0 && strncmp(uuid, "MIG-", 4) != 0)
-            continue; /* simulated or imported */
+            continue; /* the GPU was simulated or imported */
         if (*out_count < REACH_MAX_GPUS)
             out[(*out_count)++] = all[i];
         else

@@ -10,15 +10,16 @@
 #include "base/clock.h"
 #include "observe/observe.h"
 
-/* Rows: each kind of probe, READ over runs, then each kind of memory except the device's own. */
+/* Number of rows: one for each kind of probe, one for READ over runs, then one for each kind of
+ * memory except the device's own. */
 enum { MEASURE_TIMES_ROWS = PROBE_KIND_COUNT + 1 + MEMORY_KIND_COUNT };
 
 struct measure_times {
     nsec_t open_ns;   /* starting the worker and opening the GPU */
     nsec_t probe_ns;  /* all steps of the campaign */
-    nsec_t derive_ns; /* fingerprint, knowledge, store */
+    nsec_t derive_ns; /* deriving, merging and storing the fingerprint */
     nsec_t close_ns;  /* ending the worker */
-    /* Of probe_ns. */
+    /* Parts of probe_ns. */
     nsec_t choose_ns; /* choices of the campaign */
     nsec_t store_ns;  /* observations */
     nsec_t await_ns;  /* waiting for answers and reading them */
@@ -32,8 +33,8 @@ struct measure_times {
 
 /* Counts an answer, clean or not. */
 void measure_times_add(struct measure_times *t, const struct observation *o);
-/* Writes the table at the level debug: a line for each row that has probes, one with their sum, and
- * one for the daemon. `uuid` names the GPU. */
+/* Writes the table at the level debug: a line for each row that has probes, a line with their sum,
+ * and a line for the daemon. `uuid` names the GPU. */
 void measure_times_log(const struct measure_times *t, const char *uuid);
 
 #endif

@@ -21,7 +21,7 @@ struct verification {
     const struct fingerprint *fp;
     struct worker *worker;
     struct observation_set set;
-    struct campaign_step step; /* too much for the stack */
+    struct campaign_step step; /* is too large for the stack */
 };
 
 /* Runs one probe, up to three times until it is clean. */

@@ -1,28 +1,30 @@
-/* sim_read.c: READ, the throughput of random reads. Two steps.
+/* sim_read.c: runs READ, the throughput of random reads, in two steps.
  *
- * 1. Miss rates, by the model. Every level is first brought to its steady state. Then some thousand
+ * 1. The model gives the miss rates. Every level is first brought to its steady state. Then some
+ * thousand
  *    random loads per instance are counted, in turns of the SMs. Random loads from n pages hit a
  *    level of e < n entries e/n of the time. So a sample of 4096 loads finds a fraction of 1/2 with
  *    an error of 0.8%.
- * 2. Rates, by arithmetic. An SM reads at most sm_gbps. A walker takes miss_ns for a miss, so the
+ * 2. Arithmetic gives the rates. An SM reads at most sm_gbps. A walker takes miss_ns for a miss, so
+ * the
  *    misses a second of all SMs of an instance cannot exceed walkers / miss_ns: its SMs slow down
  *    together. The resulting rates share the plateau of the whole GPU: no SM gets more than a
  *    common cap.
  *
  *    Example: 16 SMs of an H200 placeholder group at 27 GB/s make 3.4e9 loads a second. Over 137 GB
- *    with a reach of 64 GB 53% miss. One walker with 3.2 ns a miss serves 0.31e9 misses a second,
- *    which allows 0.59e9 loads, 75 GB/s. Eight groups read 600 of 2800 GB/s.
+ * with a reach of 64 GB, 53% of them miss. One walker with 3.2 ns a miss serves 0.31e9 misses a
+ * second, which allows 0.59e9 loads, 75 GB/s. Eight groups read 600 of 2800 GB/s.
  *
- * Scattered memory. A miss in a frame that is not one run of physical memory counts as
+ * In scattered memory, a miss in a frame that is not one run of physical memory counts for
  * scattered_factor misses.
  *
- * Few loads in flight. An SM with b bytes in flight reads at most b / memory_ns (Little). Near the
- * crossing of two bounds x and y the speed is x y / sqrt(x^2 + y^2), because queues fill gradually.
+ * An SM with b bytes in flight reads at most b / memory_ns (Little). Near the crossing of two
+ * bounds x and y the speed is x y / sqrt(x^2 + y^2), because queues fill gradually.
  *
- * Other kinds of access. A walk does not depend on the kind of access. The cost of an access in
- * memory is taken from one H200 (docs/methods.md, random-accesses) and is a guess for every other
- * chip. It is the cost of at least 100 bytes, or of 270 bytes for an atomic or a write, whose lines
- * are written back.
+ * A walk does not depend on the kind of access. The cost of an access in memory is taken from one
+ * H200 (docs/methods.md, random-accesses) and is a guess for every other chip. An access costs as
+ * much time as at least 100 bytes of a long read. An atomic or a write costs as much as 270 bytes,
+ * because its line is written back.
  */
 #include "gpu/sim/sim_parts.h"
 
@@ -34,12 +36,12 @@ enum {
     MIN_SM_LOADS = 64,
     MAX_SM_LOADS = 4096,
     CAP_STEPS = 40,         /* halvings on the way to the common cap */
-    READ_COSTS_LEAST = 100, /* bytes, in units of long reads */
+    READ_COSTS_LEAST = 100, /* least cost of a read, in bytes of a long read */
     DIRTY_COSTS = 270
 };
 
 static const double ELAPSED_JITTER = 0.01;
-static const double CYCLE_NS = 0.5; /* length of a cycle that a neighbor takes */
+static const double CYCLE_NS = 0.5; /* length of a cycle of the neighbor's turn */
 
 /* One point: the windows of the SMs and the result. */
 struct reading {
@@ -89,7 +91,7 @@ static void warm_instance(struct sim_machine *m, const struct reading *r, const 
     }
 }
 
-/* Levels that can limit throughput are warmed up and sampled; the others are ignored. */
+/* Returns whether a level can limit throughput. Only such levels are warmed up and sampled. */
 static bool is_limit(const struct sim_level *l)
 {
     return l->miss_ns > 0;
@@ -164,7 +166,7 @@ static double loads_per_second(const struct reading *r, double gbps)
     return gbps * 1e9 / r->cost_bytes;
 }
 
-/* An instance whose walkers cannot keep up slows the SMs that miss. */
+/* Slows the SMs that miss in an instance whose walkers cannot keep up. */
 static void limit_by_walkers(struct reading *r, uint32_t level)
 {
     const struct sim_level *l = &r->desc->levels[level];
@@ -267,7 +269,7 @@ void sim_machine_read(struct sim_machine *m, struct sim_access access,
     }
 }
 
-/* The windows of a region, and the window of each SM. */
+/* Writes the windows of a region, and the window of each SM. */
 static void set_windows(const struct sim_desc *d, const struct probe_spec *spec, uint64_t va,
                         uint64_t region_bytes, struct sim_window *windows, uint16_t *window_of)
 {

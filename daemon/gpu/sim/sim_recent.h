@@ -2,8 +2,8 @@
  * stay beside the sets and answer like them. H100 and H200 keep 16 in each group, which is also the
  * number of misses in flight of a group (docs/lab.md).
  *
- * A ring, the newest first. Most touches hit none of these translations and move at most the begin
- * of the ring. Private to sim_tlb.c.
+ * They form a ring, with the newest first. Most touches hit none of these translations and move at
+ * most the begin of the ring. The ring is private to sim_tlb.c.
  */
 #ifndef REACH_GPU_SIM_SIM_RECENT_H
 #define REACH_GPU_SIM_SIM_RECENT_H
@@ -25,7 +25,8 @@ struct sim_recent {
     uint32_t tag[SIM_MAX_RECENT];
 };
 
-/* `count` translations are kept; the slots behind them stay empty. */
+/* Returns whether the ring has `tag`. `count` translations are kept; the slots behind them stay
+ * empty. */
 static inline bool recent_has(const struct sim_recent *r, uint32_t count, uint32_t tag)
 {
     recent_quad equal = {0};
@@ -35,8 +36,8 @@ static inline bool recent_has(const struct sim_recent *r, uint32_t count, uint32
     return (halves[0] | halves[1]) != 0;
 }
 
-/* If `missed`, `tag`, which must not be in the ring, replaces the oldest. No branch depends on
- * it. */
+/* If `missed` is set, replaces the oldest translation by `tag`, which must not be in the ring. No
+ * branch depends on `missed`. */
 static inline void recent_add(struct sim_recent *r, uint32_t count, uint32_t tag, bool missed)
 {
     const uint32_t before = (r->newest == 0 ? count : r->newest) - 1;

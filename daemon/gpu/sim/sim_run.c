@@ -1,4 +1,4 @@
-/* sim_run.c: CHASE, ROUND and PAIRS on the model of a GPU. See sim_machine.h.
+/* sim_run.c: runs CHASE, ROUND and PAIRS on the model of a GPU. See sim_machine.h.
  *
  * Concurrent work of a GPU is interleaved here load by load, in turns of the SMs, like in a grid
  * that starts together. Timed loads carry the noise of the description; TLBs keep their state
@@ -64,7 +64,7 @@ static void run_chase(struct sim_machine *m, const struct probe_spec *spec, uint
         run_point(m, spec, va, spec->points[p], values + (size_t)p * spec->samples);
 }
 
-/* SM `sm` alone walks pages first..first+count-1, `laps` times. */
+/* Lets SM `sm` alone walk pages first..first+count-1, `laps` times. */
 static void walk(struct sim_machine *m, const struct probe_spec *spec, uint64_t va, uint32_t sm,
                  uint64_t first, uint64_t count, uint32_t laps)
 {
@@ -74,8 +74,8 @@ static void walk(struct sim_machine *m, const struct probe_spec *spec, uint64_t 
     }
 }
 
-/* Every SM loads all slices once, starting at its own slice. So an SM ends with the slice of the SM
- * before it, which may still hit a level that the two share. flush_pages prevent that. */
+/* Lets every SM load all slices once, starting at its own slice. So an SM ends with the slice of
+ * the SM before it, which may still hit a level that the two share. flush_pages prevent that. */
 static void prime_all(struct sim_machine *m, const struct probe_spec *spec, uint64_t va)
 {
     uint32_t sms = m->desc.sm_count;
@@ -90,7 +90,7 @@ static void prime_all(struct sim_machine *m, const struct probe_spec *spec, uint
     }
 }
 
-/* All SMs walk the same further pages, before and after. */
+/* Lets all SMs walk the flush_pages behind the slices, before and after priming. */
 static void flush_all(struct sim_machine *m, const struct probe_spec *spec, uint64_t va)
 {
     uint64_t first = (uint64_t)m->desc.sm_count * spec->slice_pages;
@@ -128,8 +128,8 @@ static void run_repeat(struct sim_machine *m, const struct probe_spec *spec, uin
     }
 }
 
-/* Returns whether the attempt that began at turn `away` of the neighbor was interrupted. Then its
- * values are lost. Counts interruptions. */
+/* Returns whether the attempt that began at turn `away` of the neighbor was interrupted. The values
+ * of an interrupted attempt are lost. Counts interruptions. */
 static bool was_interrupted(struct sim_machine *m, uint64_t away)
 {
     m->interruptions += m->away != away;

@@ -1,14 +1,14 @@
 /* sim_shared.c: SHARED and PEER on the model of a GPU: shared memory and clusters.
  *
- * Shared memory. Consecutive words of bank_bytes lie in consecutive banks, and one pass serves one
- * word of each bank. If all lanes together need more than one pass can give, they are served in
- * parts. An example is two halves of a warp for 8 bytes each from 32 banks of 4. A part takes one
- * pass for each word that it needs from its busiest bank. A load alone takes latency_cycles, and
- * conflict_cycles more for each pass after the first; loads in flight together take turns at
- * bytes_per_cycle.
+ * In shared memory, consecutive words of bank_bytes lie in consecutive banks, and one pass serves
+ * one word of each bank. If all lanes together need more than one pass can give, they are served in
+ * parts. For example, 32 banks of 4 bytes serve a load of 8 bytes for each lane in two halves of
+ * the warp. A part takes one pass for each word that it needs from its busiest bank. A load alone
+ * takes latency_cycles, and conflict_cycles more for each pass after the first; loads in flight
+ * together take turns at bytes_per_cycle.
  *
- * Clusters. In each launch every GPC hands out its SMs in another order, two by two with
- * neighboring ids. The rest of a GPC stays idle.
+ * In each launch, every GPC gives its SMs to clusters in another order, two by two with neighboring
+ * ids. The rest of a GPC stays idle.
  */
 #include "gpu/sim/sim_parts.h"
 #include "gpu/sim/sim_text.h"
@@ -47,7 +47,7 @@ static uint32_t most_words(const struct sim_shared *s, uint32_t first, uint32_t 
     return most;
 }
 
-/* Returns the passes of one load of a warp. */
+/* Returns the number of passes of one load of a warp. */
 static uint32_t passes(const struct sim_shared *s, uint32_t width, uint64_t stride)
 {
     const uint32_t at_once = s->banks * s->bank_bytes / width;
@@ -85,7 +85,8 @@ void sim_shared_run(struct sim_machine *m, const struct probe_spec *spec, uint32
 
 /* ---- PEER ---- */
 
-/* Orders the SMs of one GPC, by position, pairs in another order each time. */
+/* Lists the SMs of one GPC by position, with the pairs in another order each time. Returns their
+ * number. */
 static uint32_t shuffle_gpc(struct sim_machine *m, uint16_t gpc, uint16_t *out)
 {
     uint32_t n = 0;

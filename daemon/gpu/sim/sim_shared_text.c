@@ -1,4 +1,4 @@
-/* sim_shared_text.c: shared memory and clusters of a simulated GPU, from text and back. */
+/* sim_shared_text.c: reads and writes the text of shared memory and clusters of a simulated GPU. */
 #include "gpu/probe.h"
 #include "gpu/sim/sim_text.h"
 

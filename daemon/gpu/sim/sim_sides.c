@@ -1,6 +1,6 @@
-/* sim_sides.c: SIDES on the model of a GPU: each granule of memory and each SM is on one of two
- * sides of the L2. An atomic on the other side takes longer. On either side the distance of a line
- * depends on its slice.
+/* sim_sides.c: runs SIDES on the model of a GPU. Each granule of memory and each SM is on one of
+ * two sides of the L2. An atomic on the other side takes longer. On either side the distance of a
+ * line depends on its slice.
  *
  * If two SMs work at the same time, the model runs them in turn, page by page.
  */

@@ -1,5 +1,5 @@
-/* sim_text.h: reads and writes the values in the text of a simulated GPU. Private to
- * sim_desc_text.c and sim_level.c. Each of these files has one table of fields for both
+/* sim_text.h: reads and writes the values in the text of a simulated GPU. It is private to the
+ * files that read and write a description. Each of these files has one table of fields for both
  * directions. */
 #ifndef REACH_GPU_SIM_SIM_TEXT_H
 #define REACH_GPU_SIM_SIM_TEXT_H
@@ -36,7 +36,7 @@ enum status sim_text_fail(const struct sim_cursor *c, const char *what);
 /* Skips `expected` if it comes next. */
 bool sim_text_skip(struct sim_cursor *c, const char *expected);
 enum status sim_text_u32(struct sim_cursor *c, uint32_t max, uint32_t *out);
-/* One SM id or a range of them: "7", "2-4". */
+/* Reads one SM id or a range of ids: "7", "2-4". */
 enum status sim_text_ids(struct sim_cursor *c, uint32_t *first, uint32_t *last);
 enum status sim_text_number(struct sim_cursor *c, const struct sim_number *n, void *object);
 
@@ -49,7 +49,7 @@ struct sim_part {
 enum status sim_text_parts(struct sim_cursor *c, const struct sim_part *parts, size_t count,
                            const char *expected, void *object);
 
-/* The buffer must have room (asserted). */
+/* Appends to the text. The buffer must have room (asserted). */
 void sim_text_put(struct sim_writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void sim_text_put_number(struct sim_writer *w, const struct sim_number *n, const void *object);
@@ -62,27 +62,29 @@ void sim_text_put_ids(struct sim_writer *w, const struct sim_desc *d, const uint
 /* Returns whether the number has different values in `a` and `b`. */
 bool sim_text_differs(const struct sim_number *n, const void *a, const void *b);
 
-/* Level `index`, which begins with its entries and ends before the next blank. */
+/* Read and write level `index`. Its text begins with its entries and ends before the next blank. */
 enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t index);
 void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l);
 
-/* A cache of every SM, without sharing. `put` writes nothing if there is no such cache. */
+/* Read and write a cache of every SM, without sharing. The second writes nothing if there is no
+ * such cache. */
 enum status sim_level_read_cache(struct sim_cursor *c, struct sim_level *out);
 void sim_level_put_cache(struct sim_writer *w, const struct sim_level *l);
 
-/* The sharing of SMs: "sm", "gpu", a group size or the groups. The result is by position, with
- * groups in the order of their first SM. So equal sharings are equal arrays. (sim_level.c) */
+/* Read, write and count the sharing of SMs: "sm", "gpu", a group size or the groups. The result is
+ * by position, with groups in the order of their first SM. So equal sharings are equal arrays.
+ * (sim_level.c) */
 enum status sim_sharing_read(struct sim_cursor *c, const struct sim_desc *d, uint16_t *out_of_sm);
 void sim_sharing_put(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of_sm);
 uint32_t sim_sharing_count(const struct sim_desc *d, const uint16_t *of_sm);
 
-/* Shared memory and clusters (sim_shared_text.c). */
+/* Read and write shared memory and clusters (sim_shared_text.c). */
 enum status sim_shared_read(struct sim_cursor *c, struct sim_shared *out);
 void sim_shared_put(struct sim_writer *w, const struct sim_shared *shared);
 enum status sim_clusters_read(struct sim_cursor *c, struct sim_clusters *out);
 void sim_clusters_put(struct sim_writer *w, const struct sim_clusters *clusters);
 
-/* A kind of memory (sim_kind.c). */
+/* Read and write a kind of memory (sim_kind.c). */
 enum status sim_kind_read(struct sim_cursor *c, struct sim_kind *out);
 void sim_kind_put(struct sim_writer *w, const struct sim_kind *kind);
 

@@ -1,7 +1,7 @@
-/* sim_tlb.c: set-associative TLBs, some nanoseconds per touch.
+/* sim_tlb.c: set-associative TLBs; a touch takes some nanoseconds.
  *
- * A row of slots for each instance; a set is a part of that row. A slot holds the entry's number
- * plus one, so that 0 is an empty slot. Three kinds of set:
+ * Each instance has a row of slots, and a set is a part of that row. A slot holds the entry's
+ * number plus one, so that 0 is an empty slot. There are three kinds of sets:
  *
  *   rows (LRU, 8 or 16 ways)        the slots are in order of use, the newest first, and fill two
  *                                   or four vectors: all are compared at once, those before the
@@ -20,8 +20,8 @@
  * Translations that missed last may stay beside the sets (sim_recent.h). A set that has lost such a
  * translation does not take it back while it hits there.
  *
- * Sectors: an entry may cover several parts that are filled one by one (a mask beside the tag). A
- * missing part does not change the order of use.
+ * An entry may cover several sectors, which are filled one by one (a mask beside the tag). A
+ * missing sector does not change the order of use.
  */
 #include "gpu/sim/sim_tlb.h"
 
@@ -69,7 +69,7 @@ struct sim_tlb {
     struct sim_recent *recent; /* [instance]; NULL if none is kept */
     uint32_t row_ways;         /* ways of each set if sets are rows of vectors, otherwise 0 */
     uint32_t set_shift;        /* log2 of a block: the entries that choose the same set */
-    uint32_t *turn;            /* [instance][set] number of victims so far; policy=cycle */
+    uint32_t *turn; /* [instance][set] place of the next victim in the cycle; policy=cycle */
     bool is_long;
     struct index index;
     struct rng rng;
@@ -129,8 +129,8 @@ static inline bool row_lru(uint32_t *slot, uint32_t quads, uint32_t tag)
 typedef uint32_t quad __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint64_t quad_halves __attribute__((vector_size(16)));
 
-/* Returns the position of `tag` among the slots, or `ways` if no slot holds it. It compares four at
- * a time. */
+/* Returns the position of `tag` among the slots, or `ways` if no slot holds it. Compares four slots
+ * at a time. */
 static inline uint32_t find_tag(const uint32_t *slot, uint32_t ways, uint32_t tag)
 {
     uint32_t i = 0;
@@ -191,7 +191,7 @@ static inline bool fill(uint64_t *filled, uint32_t i, uint64_t bit)
     return hit;
 }
 
-/* A hit moves nothing. */
+/* FIFO: a hit moves no slot. */
 static bool short_fifo(uint32_t *slot, uint64_t *filled, uint32_t ways, uint32_t tag, uint64_t bit)
 {
     const uint32_t i = find_tag(slot, ways, tag);
@@ -231,7 +231,7 @@ static bool short_in_place(struct sim_tlb *l, uint32_t *turn, uint32_t *slot, ui
 
 /* ---- long sets ---- */
 
-/* The row of one instance, slots one-based. */
+/* The row of one instance; slot numbers are one-based. */
 struct row {
     uint32_t *tags;
     uint64_t *filled;
@@ -294,7 +294,8 @@ static void unlink_chain(const struct sim_tlb *l, struct row *r, uint32_t slot)
     *from = r->chain[slot - 1];
 }
 
-/* Returns a free slot of the set, or its victim, removed from the index and the order. */
+/* Returns a free slot of the set, or the set's victim, which is removed from the index and the
+ * order. */
 static uint32_t long_make_room(struct sim_tlb *l, struct row *r, uint32_t set)
 {
     uint32_t ways = l->first[set + 1] - l->first[set];
@@ -387,7 +388,7 @@ static bool touch_recent(const struct sim_tlb *l, struct sim_recent *recent, uin
     return true;
 }
 
-/* The same for a level of rows, which has no sectors and equal sets. */
+/* Touches an entry of a level of rows, which has no sectors and equal sets. */
 static inline __attribute__((always_inline)) bool row_touch(struct sim_tlb *l, uint32_t ways,
                                                             uint32_t instance, uint32_t entry)
 {

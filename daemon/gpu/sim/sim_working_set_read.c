@@ -1,5 +1,5 @@
-/* sim_working_set_read.c: WORKING_SET_READ on the model of a GPU: the part of a set that stays in
- * each cache, and the throughput that follows.
+/* sim_working_set_read.c: runs WORKING_SET_READ on the model of a GPU. It computes the part of a
+ * set that stays in each cache, and the throughput that follows.
  *
  * Random accesses of a set of W bytes hit a cache that keeps C of these bytes C / W of the time.
  * Caches and memory work at the same time, so the slowest of them determines the throughput:
@@ -7,9 +7,9 @@
  *     ns a byte = max(1 / L1, missed in L1 / L2, missed in both / memory)
  *
  * If SMs of both sides of an L2 read a line, each side keeps a copy. So all of a set that every SM
- * reads (same) is copied, and half of the granules, the far ones, of a set that one SM reads alone
- * (own). An H200 with 60 MiB is an example: random reads of 512 bytes over 96 MiB read 6.4 TB/s,
- * near reads alone 9.2.
+ * reads (same) is copied. If each SM reads a part alone (own), half of the granules are copied,
+ * because they are far. For example, random reads of 512 bytes over 96 MiB reach 6.4 TB/s on an
+ * H200 with an L2 of 60 MiB. Near reads reach 9.2 TB/s.
  */
 #include "gpu/sim/sim_parts.h"
 
@@ -20,7 +20,7 @@ static double missed(double kept_bytes, double set_bytes)
     return kept_bytes >= set_bytes ? 0 : 1 - kept_bytes / set_bytes;
 }
 
-/* The throughput of all SMs in GB/s. */
+/* Returns the throughput of all SMs in GB/s. */
 static double gbps_of(const struct sim_desc *d, const struct probe_spec *spec, uint64_t set_bytes)
 {
     static const double copies[SET_READ_COUNT] = {
