@@ -2,8 +2,8 @@
  *
  * One thread waits in epoll for a signal, a publication (only with a service manager) and a point
  * in time (only for its watchdog). An idle daemon does not wake at all. All other work happens in
- * other threads: one per socket serves (http_threads.c), one per GPU measures (pipeline), one
- * maintains the store.
+ * other threads: one thread per socket serves (http_threads.c), one thread per GPU measures
+ * (pipeline), and one thread maintains the store.
  */
 #include "serve.h"
 
@@ -42,14 +42,14 @@ struct serve {
     struct snapshot_cell *cell;
     struct pipeline *pipeline;
     struct store_maintenance *store_maintenance;
-    struct reference *reference; /* NULL if there is none */
+    struct reference *reference; /* chips to compare with; NULL if there are none */
     struct backend backend;
     struct api_backend api;
     struct http_threads *http_threads;
     struct listen_set sockets;
-    char token[TOKEN_BYTES]; /* "" if there is none */
+    char token[TOKEN_BYTES]; /* secret for POST and DELETE; "" if there is no token */
     struct sd_notify sd_notify;
-    int publication_fd; /* owned by the cell; -1 if there is no service manager */
+    int publication_fd; /* readable after a publication, owned by the cell; -1 if not used */
     int signal_fd;
     int epoll_fd;
     bool announced; /* --demo: the requests to try were printed */

@@ -21,11 +21,11 @@ enum { PROBLEM_POINTER_BYTES = 96 };
 struct snapshot;
 
 struct problem {
-    unsigned http_status; /* 0 means the code of the status (http_status_of) */
+    unsigned http_status; /* HTTP status; 0 means the code of `status` (http_status_of) */
     enum status status;
-    const char *slug;      /* NULL means the text of the status */
-    const char *title;     /* NULL means the text of the status */
-    const char *next_step; /* NULL means the text of the status */
+    const char *slug;      /* slug of the problem; NULL means the text of the status */
+    const char *title;     /* title of the problem; NULL means the text of the status */
+    const char *next_step; /* what the client can do; NULL means the text of the status */
     const char *parameter; /* query parameter to blame, NULL if there is none */
     bool has_pointer;      /* the body is to blame, at `pointer`; "" is the whole body */
     char pointer[PROBLEM_POINTER_BYTES]; /* RFC 6901 */

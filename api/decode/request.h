@@ -27,8 +27,8 @@ struct request_param {
 
 struct request {
     const char *method;
-    char *texts;                               /* owned; segments and params point into it */
-    const char *target;                        /* as sent; owned by the caller of request_parse */
+    char *texts;        /* owned copy of the target; segments and params point into it */
+    const char *target; /* as sent; owned by the caller of request_parse */
     char instance[REQUEST_MAX_INSTANCE_BYTES]; /* the path as sent, cut if it is too long */
     uint32_t segment_count;
     const char *segments[REQUEST_MAX_SEGMENTS]; /* "/v1/gpus" has two segments, "/" has none */
@@ -43,7 +43,7 @@ struct request {
     const char *authorization;
     char trace[REQUEST_ID_BYTES]; /* X-Request-Id of the request; "" before the request has an id */
     bool trace_given; /* true if the client sent the id; the response then repeats the id */
-    char *body;       /* owned; NULL if there is none */
+    char *body;       /* owned; NULL if the request has no body */
     size_t body_bytes;
     bool body_too_large;
 };

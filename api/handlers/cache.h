@@ -24,7 +24,7 @@ enum cache_slot {
 
 struct cache;
 
-struct cache *cache_new(void); /* NULL if there is no memory */
+struct cache *cache_new(void); /* returns NULL if memory runs out */
 void cache_free(struct cache *take);
 
 /* Drops the documents of other generations. */

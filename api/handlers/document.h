@@ -21,9 +21,9 @@ struct document {
     const char *content_type;       /* static */
     const char *text;
     size_t bytes;
-    char *owned;                      /* the text if this document frees it */
-    void *responses;                  /* set by the server; NULL before the first answer */
-    void (*release)(void *responses); /* NULL without responses */
+    char *owned;     /* the text if this document frees it */
+    void *responses; /* finished responses of the server; NULL before the first answer */
+    void (*release)(void *responses); /* frees the responses; NULL if there are none */
 };
 
 /* Ends a text and makes it a document. `tag` is its ETag without quotes. NULL means a hash of its

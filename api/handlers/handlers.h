@@ -21,7 +21,7 @@ struct handlers_context {
     const struct snapshot_gpu
         *gpu; /* GPU in the path, from routes_dispatch; NULL if there is none */
     const struct api_backend *backend;
-    struct cache *cache;      /* NULL means every answer is rendered */
+    struct cache *cache;      /* cache of documents; NULL means that every answer is rendered */
     const struct ui_file *ui; /* the files of /ui/ (ui_file.h); NULL if this program has none */
     const char *daemon_version;
     const char *token; /* required for POST and DELETE; "" if there is none */
@@ -92,8 +92,8 @@ void handlers_read_failed(const struct request *request, struct err *err, const 
  * the result is false. */
 bool handlers_find_gpu(struct handlers_context *c, const struct request *request,
                        struct reply *reply);
-/* Returns false if c->gpu has no fingerprint. The reply then contains the reason and how to get
- * one. */
+/* Returns false if c->gpu has no fingerprint. The reply then contains the reason, and how to get a
+ * fingerprint. */
 bool handlers_check_measured(const struct handlers_context *c, const struct request *request,
                              unsigned http_status, struct reply *reply);
 /* Replies with the document of a route, from this slot of the cache. If the slot is empty, renders

@@ -22,13 +22,13 @@ struct reply {
     bool is_shared; /* other replies of this snapshot share the document */
     bool is_empty;
     bool is_deferred; /* the db_thread must answer; the other members have no meaning */
-    char location[REPLY_LOCATION_BYTES]; /* "" if there is none */
-    const char *allow;                   /* static; NULL if there is none */
+    char location[REPLY_LOCATION_BYTES]; /* value of Location; "" if it is not sent */
+    const char *allow;                   /* value of Allow, static; NULL if it is not sent */
     const char *vary; /* static: name of the request field that selected the document, or NULL */
     const struct reply_field *fields; /* static: more fields, ended by a NULL name; may be NULL */
     bool asks_token;                  /* the header fields request a token (for 401) */
     bool close;                       /* the connection is closed after this answer */
-    uint32_t retry_after_seconds;     /* 0 if there is none */
+    uint32_t retry_after_seconds;     /* value of Retry-After; 0 if it is not sent */
 };
 
 /* Makes a 200 whose document other replies share. A NULL document makes a 503 without a body, here

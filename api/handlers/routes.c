@@ -22,7 +22,7 @@ enum { PARAMS_BYTES = 512 }; /* room for the list of all parameters of a plan */
 struct route {
     const char *method; /* "GET", "POST" or "DELETE" */
     const char *path;
-    const char *params; /* separated by ", "; NULL means those of `function` (planner/params.h) */
+    const char *params; /* separated by ", "; NULL means the parameters of `function` */
     const char *about;
     handlers_fn *handler;           /* fills the reply; NULL if `render` is set */
     handlers_render_fn *render;     /* renders a document, which the cache keeps */

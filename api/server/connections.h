@@ -14,7 +14,7 @@ struct connection {
     int fd;                          /* owned by libmicrohttpd, which closes it */
     nsec_t since;                    /* start of the current request, or end of the last one */
     uint32_t answered;               /* requests */
-    struct transaction *transaction; /* set by the server for the current request, otherwise NULL */
+    struct transaction *transaction; /* current request, set by the server; else NULL */
     bool in_request;                 /* true from the request line to the end of the answer */
 };
 

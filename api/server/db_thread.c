@@ -20,11 +20,11 @@
 struct db_thread {
     struct db_thread_options options;
     pthread_t thread;
-    bool started; /* used by the serving thread */
+    bool started; /* whether the thread was created; used by the serving thread */
     struct heartbeat heartbeat;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
-    bool running; /* guarded by the mutex, like the next three members */
+    bool running; /* whether there was a call; the mutex guards the last four members */
     bool stop;
     struct db_thread_call *first;
     struct db_thread_call *last;

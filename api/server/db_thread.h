@@ -16,7 +16,7 @@ struct db_thread;
 struct db_thread_call {
     struct db_thread_call *next;
     struct MHD_Connection *connection;
-    struct request *request; /* used by the thread during the call */
+    struct request *request; /* the request to dispatch; the thread uses it during the call */
     struct reply reply;      /* the answer, once the connection is called again */
 };
 

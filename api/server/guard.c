@@ -1,10 +1,10 @@
 /* guard.c: refuses requests that libmicrohttpd 0.9.75 accepts but no handler may receive.
  *
- * Request smuggling needs two readers that disagree where a request ends (RFC 9112, section 11.2).
- * So framing must be certain: one Host, and at most one Content-Length, which consists of digits. A
- * Transfer-Encoding must be "chunked", without a Content-Length, and not in HTTP/1.0. Names must be
- * tokens, and values must not contain control characters. All other requests are refused with 400
- * (413 if too long), and the connection is closed.
+ * Request smuggling needs two readers that disagree about the end of a request (RFC 9112, section
+ * 11.2). So framing must be certain: one Host, and at most one Content-Length, which consists of
+ * digits. A Transfer-Encoding must be "chunked", without a Content-Length, and not in HTTP/1.0.
+ * Names must be tokens, and values must not contain control characters. All other requests are
+ * refused with 400 (413 if too long), and the connection is closed.
  *
  * An application does not see folded header lines, which arrive joined. It does not see the text
  * after a NUL in the value of a field, which is cut off. It does not see errors that the library

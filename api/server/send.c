@@ -15,7 +15,7 @@ enum { NO_MEMORY_BYTES = 512 };
 /* The responses that all answers from one document share. */
 struct shared {
     struct MHD_Response *full;
-    struct MHD_Response *not_modified; /* NULL until it is needed */
+    struct MHD_Response *not_modified; /* the 304; NULL until it is needed */
     bool has_headers;                  /* memory sufficed for the header fields of `full` */
 };
 

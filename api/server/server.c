@@ -4,8 +4,8 @@
  *                                               \--------> timer of the request deadline
  *                                                \-------> eventfd with which other threads wake it
  *
- * Each listening socket has its own MHD daemon, and so its own connection slots. All run in
- * external epoll mode, where MHD_run always polls. The library's own epoll thread waits with its
+ * Each listening socket has its own MHD daemon, and so its own connection slots. All daemons run in
+ * external epoll mode, in which MHD_run always polls. The library's own epoll thread waits with its
  * blocking timeout after a batch of exactly 128 ready connections. Its inactivity timeout is off,
  * because one byte per second defeats it: see connections.c.
  */
@@ -37,10 +37,11 @@ enum {
     DEFAULT_LIMIT = 1024,
     DEFAULT_PROBE_LIMIT = 64,
     RESERVED_FDS = 64, /* descriptors that are not connections */
-    /* Request line and header fields of one request, and a piece of its body. The library clears
-     * this buffer once or twice per request. With 256 connections and a buffer of 10 KiB an answer
-     * takes 10 % more CPU time. RFC 9110, section 4.1, recommends room for a target of 8000 bytes.
-     * The longest valid target here has less than 1000 bytes, and 4000 fit. */
+    /* The size of the buffer for the request line and header fields of one request, and a piece of
+     * its body. The library clears this buffer once or twice per request. With 256 connections and
+     * a buffer of 10 KiB an answer takes 10 % more CPU time. RFC 9110, section 4.1, recommends room
+     * for a target of 8000 bytes. The longest valid target here has less than 1000 bytes, and 4000
+     * fit. */
     CONNECTION_MEMORY = 5 << 10,
     TIMER_EVENT = API_MAX_LISTENERS, /* tags after the numbers of the listeners */
     WAKE_EVENT,
@@ -62,7 +63,7 @@ struct api_server {
     int epoll_fd;
     int timer_fd;
     int wake_fd;
-    nsec_t timer_due; /* 0 if it is not set */
+    nsec_t timer_due; /* time when the timer expires; 0 if the timer is not set */
     nsec_t now;       /* start of this turn of the loop, exact enough for deadlines */
     nsec_t deadline_ns;
     bool finished;
@@ -76,7 +77,7 @@ struct api_server {
     const struct api_backend *backend;
     const char *daemon_version;
     char token[API_TOKEN_BYTES];
-    char next_token[API_TOKEN_BYTES]; /* set by another thread, under the mutex */
+    char next_token[API_TOKEN_BYTES]; /* next token, set by another thread under the mutex */
     pthread_mutex_t token_mutex;
     atomic_bool token_changed;
     struct stats *stats;

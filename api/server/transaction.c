@@ -22,7 +22,7 @@ struct transaction {
     bool keeps_body;
     bool is_parsed;
     struct request request;
-    struct db_thread_call call; /* used if the answer must be read from the database */
+    struct db_thread_call call; /* the call, if the answer must be read from the database */
     size_t target_bytes;
     char target[]; /* a copy, because libmicrohttpd overwrites its own text */
 };

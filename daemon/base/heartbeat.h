@@ -11,7 +11,7 @@
 /* The caller zeroes it before the first use. */
 struct heartbeat {
     _Atomic uint64_t beats;
-    uint64_t seen; /* used by the watcher only */
+    uint64_t seen; /* beats at the last check; used by the watcher only */
 };
 
 /* From now on heartbeat_beat in this thread beats `p`, which is borrowed. NULL means that the

@@ -128,7 +128,7 @@ void json_writer_open(struct json_writer *t, const char *name, char bracket)
         push_member(t, OBJECT_BEGINS);
 }
 
-/* A member in the text, with its name. */
+/* The place of a member in the text, with its name. */
 struct member {
     const char *at;
     size_t bytes;
@@ -233,7 +233,7 @@ void json_writer_i64(struct json_writer *t, const char *name, int64_t v)
     append_u64(t, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
-/* Ends a list at `at`, where each number has a comma behind it. */
+/* Ends a list of numbers at `at`. Each number has a comma behind it. */
 static void end_list(struct json_writer *t, char *at, bool is_empty)
 {
     at[is_empty ? 0 : -1] = ']'; /* replaces the last comma */

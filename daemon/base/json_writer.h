@@ -29,7 +29,7 @@
 #include <stdio.h>
 
 struct json_writer {
-    char *text; /* owned until json_writer_end */
+    char *text; /* the text so far; owned until json_writer_end */
     size_t bytes;
     size_t room;
     uint32_t indent; /* blanks per level, one value per line; 0 means all on one line */

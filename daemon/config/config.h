@@ -46,11 +46,11 @@ struct config {
     const char *listen;     /* "ADDRESS:PORT", or NULL */
     const char *health;     /* "ADDRESS:PORT" for health probes, or NULL */
     bool health_given;      /* if false, health probes use the port after the port of `listen` */
-    const char *socket;     /* a path, or NULL */
+    const char *socket;     /* path of the Unix socket, or NULL */
     bool socket_given;      /* if true, a socket that cannot be used is an error */
     const char *token_file; /* if NULL, the service manager's credential is used if there is one */
     uint32_t max_connections;     /* limit for the port; 0 means 1024 */
-    uint32_t request_deadline_ms; /* 0 means 10 s */
+    uint32_t request_deadline_ms; /* limit of one request; 0 means 10 s */
     const char *reference;        /* folder with documents of other chips, or NULL */
     bool reference_given;         /* if false, the installed folder is used if it exists */
     const char *state;            /* path or ":memory:" */
@@ -58,12 +58,12 @@ struct config {
     bool state_fallback_memory;
     bool gpus; /* if false, stored results are served and no worker starts */
     const char *simulated[REACH_MAX_GPUS + 1]; /* NULL-terminated */
-    const char *libcuda;                       /* NULL means libcuda.so.1 */
-    uint64_t memory_limit_bytes;               /* 0 means the default of gpu.h */
-    uint64_t host_memory_bytes;                /* likewise */
-    uint32_t memory_ms;                        /* likewise */
-    uint32_t probe_deadline_ms;                /* 0 means the default of gpu.h */
-    bool vmm;                                  /* whether to use the virtual memory API */
+    const char *libcuda;                       /* driver library; NULL means libcuda.so.1 */
+    uint64_t memory_limit_bytes; /* limit of device memory; 0 means the default of gpu.h */
+    uint64_t host_memory_bytes;  /* limit of host memory; 0 means the default of gpu.h */
+    uint32_t memory_ms;          /* time for other memory; 0 means the default of gpu.h */
+    uint32_t probe_deadline_ms;  /* limit of one probe; 0 means the default of gpu.h */
+    bool vmm;                    /* whether to use the virtual memory API */
     bool measure_on_start;
     bool check_on_start;
     bool demo;

@@ -20,7 +20,7 @@
 struct observation {
     struct probe_spec spec;
     struct probe_result result;   /* owned */
-    struct assessment assessment; /* whether the observation was disturbed */
+    struct assessment assessment; /* whether other work disturbed the observation */
 };
 
 /* A zeroed observation may be freed. */
@@ -37,7 +37,7 @@ enum status observation_from_json(const json_t *json, struct observation *out, s
 
 /* The numbers of the first list "values" in a line of JSON, taken out of it before it is parsed. */
 struct observation_values {
-    uint32_t *numbers; /* owned; NULL if nothing was taken */
+    uint32_t *numbers; /* owned numbers; NULL if nothing was taken */
     size_t count;
 };
 /* Takes the numbers out of the line, which ends with a NUL: the line becomes shorter, and its list

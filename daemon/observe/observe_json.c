@@ -3,10 +3,10 @@
  *     {"probe": {..}, "sm_ids": [0, 1, ..], "shape": [points, samples], "values": [..],
  *      "conditions": {..}, "verdict": "clean"}
  *
- * A spec's JSON has the fields that its kind uses and no others, so that a reader sees the request
- * and a zero is never mistaken for a value. Counts are the lengths of the arrays. An idle SM is
- * null in window_of_sm. A read that does not belong to the curve also has access and
- * transaction_bytes. A read over scattered memory also has run_bytes and scattered_bytes.
+ * A spec's JSON has only the fields that its kind uses. So a reader sees the request, and a zero is
+ * never mistaken for a value. Counts are the lengths of the arrays. An idle SM is null in
+ * window_of_sm. A read that does not belong to the curve also has access and transaction_bytes. A
+ * read over scattered memory also has run_bytes and scattered_bytes.
  *
  * The values are one flat array, whose last axis is fastest, beside the lengths of its axes. Nested
  * arrays would cost a node per row, and every reader can fold a flat array. A ROUND of 132 SMs, 8

@@ -14,9 +14,9 @@ struct http_threads_options {
     struct snapshot_cell *cell;        /* borrowed, like the backend, until http_threads_close */
     const struct api_backend *backend; /* several threads may call its functions */
     const char *daemon_version;        /* static string */
-    const char *token;                 /* copied; "" means none */
-    nsec_t request_deadline_ns;        /* 0 means 10 s */
-    uint32_t max_connections;          /* limit for each TCP socket */
+    const char *token;          /* secret for POST and DELETE, copied; "" if there is no token */
+    nsec_t request_deadline_ns; /* limit of one request; 0 means 10 s */
+    uint32_t max_connections;   /* limit for each TCP socket */
 };
 
 /* Serves all sockets of the set, and removes them from it. `*out` must be closed also after a

@@ -14,7 +14,7 @@ enum listen_role { LISTEN_TCP = 0, LISTEN_UNIX, LISTEN_HEALTH };
 
 struct listen_set {
     uint32_t count;
-    int fds[LISTEN_MAX]; /* -1 after http_threads_open took it */
+    int fds[LISTEN_MAX]; /* listening sockets; -1 after http_threads_open took one */
     enum listen_role roles[LISTEN_MAX];
     char addresses[LISTEN_MAX]
                   [LISTEN_TEXT_BYTES];   /* "127.0.0.1:17322", "/run/reachd/reachd.sock" */
@@ -25,10 +25,10 @@ struct listen_set {
                                                is none */
 };
 
-/* Takes the sockets from systemd (LISTEN_FDS) if there are any, else those of the configuration. A
- * default socket that is not available is logged and left out. A requested socket that is not
- * available is an error. Sockets from systemd with "health" in their name (FileDescriptorName=) are
- * for probes. */
+/* Takes the sockets from systemd (LISTEN_FDS) if there are any, else the sockets of the
+ * configuration. A default socket that is not available is logged and left out. A requested socket
+ * that is not available is an error. Sockets from systemd with "health" in their name
+ * (FileDescriptorName=) are for probes. */
 enum status listen_open(const struct config *config, struct listen_set *out, struct err *err);
 /* Returns STATUS_INVALID_ARGUMENT if a socket can be reached from another machine. The socket for
  * probes is exempt. */

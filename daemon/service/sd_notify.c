@@ -117,7 +117,7 @@ void sd_notify_reloading(struct sd_notify *n)
     sd_notify_send(n, lines);
 }
 
-/* Returns whether every thread is alive, and logs the first that is not. */
+/* Returns whether every thread is alive, and logs the first thread that is not alive. */
 static bool sd_notify_all_alive(struct sd_notify *n, struct pipeline *p,
                                 struct store_maintenance *k, struct http_threads *http_threads)
 {

@@ -30,7 +30,7 @@ struct snapshot_cell {
     pthread_mutex_t mutex;
     struct holder *newest;       /* guarded by mutex; the cell holds one reference */
     _Atomic uint64_t generation; /* generation of the newest view */
-    int watch_fd;                /* -1 if there is no watcher */
+    int watch_fd;                /* eventfd that reports publications; -1 if there is no watcher */
 };
 
 NAME_FUNCTION(

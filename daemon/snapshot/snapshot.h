@@ -31,7 +31,7 @@ struct snapshot_gpu {
                           reason */
     bool fingerprint_stale; /* the fingerprint is older than a change, which last_error describes */
     struct fingerprint fingerprint;
-    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* "" if there is no fingerprint */
+    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* id of the fingerprint; "" if there is none */
 };
 
 struct snapshot {

@@ -99,7 +99,7 @@ enum status store_lacks_fingerprint(struct store *store, const char *uuid, bool 
 
 /* Writes the committed state of the file at `path` to a new file at `to`: whole, compact and
  * durable, or not at all. Any process that may read the file can make the copy, also while a daemon
- * uses the file. `*out_rows` (may be NULL) is the number of rows, all of which pass their checks.
+ * uses the file. `*out_rows` (may be NULL) is the number of rows; every row passes its check.
  * Returns STATUS_CONFLICT if `to` exists. Returns STATUS_CORRUPT if rows are damaged; the copy is
  * then removed. */
 enum status store_backup(const char *path, const char *to, uint64_t *out_rows, struct err *err);

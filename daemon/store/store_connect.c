@@ -4,7 +4,7 @@
  *
  * Nothing is written before the schema is checked, and the log is not checkpointed on close before
  * all checks pass. So a refused file keeps every byte. The first commit of a new file is made with
- * a rollback journal, so that the header shows from the start that the file is from reachd
+ * a rollback journal. So the header shows from the start that the file is from reachd
  * (store_file.c).
  *
  * By default SQLite's caches grow to 2 MiB per connection. Documents are read once and then served

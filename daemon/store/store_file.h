@@ -1,5 +1,5 @@
 /* store_file.h: the lock and the header of the state file. They are checked before SQLite opens the
- * file, because opening a database can already write to it (a journal is rolled back, a log is
+ * file. Opening a database can already write to the file (a journal is rolled back, a log is
  * checkpointed). */
 #ifndef REACH_STORE_STORE_FILE_H
 #define REACH_STORE_STORE_FILE_H
@@ -31,7 +31,7 @@ enum status store_file_writable(const char *path, struct err *err);
  * The lock must be held. */
 enum status store_file_quarantine(const char *path, char *out_name, size_t out_size,
                                   struct err *err);
-/* Renames durably. Returns STATUS_CONFLICT if `to` exists. */
+/* Renames a file durably. Returns STATUS_CONFLICT if `to` exists. */
 enum status store_file_move(const char *from, const char *to, struct err *err);
 /* Moves a log or journal that an interrupted move has left without its database. */
 enum status store_file_quarantine_orphans(const char *path, struct err *err);

@@ -25,7 +25,7 @@ struct store_run {
     int64_t number;
     uint32_t references; /* references of its owner and of its records in the queue; guarded by the
                             state mutex */
-    bool incomplete;     /* its observations were dropped; guarded by the state mutex */
+    bool incomplete;     /* whether observations were dropped; guarded by the state mutex */
 };
 
 enum record_kind { RECORD_OBSERVATION, RECORD_FINISHED, RECORD_FAILED };

@@ -12,7 +12,7 @@
 /* A value for one parameter of a statement. The first value is for ?1; parameters without a value
  * are NULL. Texts are borrowed until the statement is finalized. */
 struct sql_value {
-    const char *text; /* NULL means that the number is used */
+    const char *text; /* a text; NULL means that the value is the number */
     int64_t number;
 };
 #define SQL_INT(n)                                                                                 \

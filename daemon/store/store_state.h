@@ -57,13 +57,13 @@ struct store_queue {
 struct store {
     char *path;
     bool in_memory;
-    int lock_fd;                     /* -1 if there is none; guarded by both connections' mutexes */
+    int lock_fd; /* the lock file, or -1; guarded by both connections' mutexes */
     struct store_connection writing; /* db is NULL if the file cannot be written */
     struct store_connection reading_apart;
     struct store_connection *reading;
     struct store_limits limits;
 
-    pthread_mutex_t state_mutex; /* not held during I/O */
+    pthread_mutex_t state_mutex; /* guards the next members; not held during I/O */
     pthread_cond_t wake;
     struct store_health health;
     struct store_work work;
@@ -75,7 +75,7 @@ struct store {
     int64_t last_run;      /* the highest run number so far */
     int64_t first_run;     /* the first run of this process; 0 if it has none yet */
     bool runs_interrupted; /* runs of an earlier process may still be recorded as running */
-    atomic_bool stop_soon; /* set by store_wake: maintenance should end soon */
+    atomic_bool stop_soon; /* whether maintenance should end soon (store_wake) */
 };
 
 /* Locks the writing connection and begins a transaction. On failure the connection is not locked

@@ -29,11 +29,11 @@ struct gpu_identity {
     char uuid[64];          /* "GPU-" or "MIG-" and 36 characters; "SIM-..." if simulated,
                                "IMPORTED-..." if imported */
     char name[96];          /* name from the driver; never used for a decision */
-    char serial[32];        /* "" if the driver does not report it */
+    char serial[32];        /* serial number; "" if the driver does not report it */
     char pci_bus_id[32];    /* "0000:3b:00.0"; "" if not reported */
     uint32_t compute_major; /* compute capability */
     uint32_t compute_minor;
-    uint32_t sm_count;       /* 0 if the GPU is divided */
+    uint32_t sm_count;       /* number of SMs; 0 if the GPU is divided */
     uint64_t memory_bytes;   /* total memory, from the driver */
     uint64_t l2_cache_bytes; /* size of the L2 cache; 0 if the driver does not report it */
     char driver_version[32]; /* "580.159.04"; without NVML, the CUDA version */

@@ -20,7 +20,7 @@ enum { VERDICT_MESSAGE_BYTES = 160 };
 /* A verdict and the reason for it. */
 struct assessment {
     enum verdict verdict;
-    char message[VERDICT_MESSAGE_BYTES]; /* "" if clean; always terminated */
+    char message[VERDICT_MESSAGE_BYTES]; /* reason of the verdict; "" if the verdict is clean */
 };
 
 #endif

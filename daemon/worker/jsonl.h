@@ -30,7 +30,7 @@ enum jsonl_event {
 /* The limit of a wait, and the events that end it early. */
 struct jsonl_wait {
     nsec_t until;         /* a time of clock_monotonic(), or JSONL_NO_DEADLINE */
-    int wake_fd;          /* -1 if there is none */
+    int wake_fd;          /* descriptor that ends the wait when it is readable, or -1 */
     const sigset_t *mask; /* signals blocked while waiting, like in ppoll; NULL changes nothing */
 };
 

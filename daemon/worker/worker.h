@@ -1,8 +1,8 @@
 /* worker.h: the daemon's side of a measurement process. The other side is worker_main.c.
  *
  * A worker is this same binary, started again as `reachd --worker` with one end of a socket pair as
- * file descriptor 3. It opens one GPU, runs the probes it is sent, streams observations back and
- * exits, which releases context and memory. A sticky CUDA error, a hang or a crash costs one
+ * file descriptor 3. It opens one GPU, runs the probes that it receives, sends observations back
+ * and exits, which releases context and memory. A sticky CUDA error, a hang or a crash costs one
  * worker.
  *
  * Messages are JSON texts, one per line. To the worker: {"do":"list"} {"do":"open","uuid":..}
@@ -64,7 +64,7 @@ void worker_cancel(struct worker *w);
 struct worker_timeouts {
     nsec_t grace_ns;
     nsec_t stopping_ns;           /* replaces grace_ns once `stopping` returns true */
-    bool (*stopping)(void *self); /* NULL means never */
+    bool (*stopping)(void *self); /* whether the daemon is stopping; NULL means never */
     void *self;
     bool may_kill; /* if false, SIGKILL is sent only if the daemon is stopping; killing a process in
                       the middle of a driver call may freeze the GPU */

@@ -47,7 +47,7 @@ struct session {
     struct gpu_options options;
     json_t *options_json;                      /* owns the strings of `options` */
     const char *simulated[REACH_MAX_GPUS + 1]; /* the list in `options` */
-    struct gpu *gpu;                           /* owned; NULL if closed */
+    struct gpu *gpu;                           /* the open GPU, owned; NULL if no GPU is open */
     bool gpu_lost;                             /* the worker must leave without closing */
     nsec_t probed_ns;  /* time when the last probe ended or the GPU was opened; clock_monotonic() */
     nsec_t waiting_ns; /* the part of the time since then spent waiting for messages */
