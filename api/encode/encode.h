@@ -37,17 +37,12 @@ char *encode_caches(const struct snapshot_gpu *gpu, size_t *out_bytes);
 /* Begins one of these documents, with the members about the fingerprint that the answer rests on.
  * `room` is an estimate of the length of the document in bytes. */
 void encode_begin(struct json_writer *t, const struct snapshot_gpu *gpu, size_t room);
-/* libreach uses the next four declarations too. This function writes the time of the speed
+/* libreach uses the next three declarations too. This function writes the time of the speed
  * measurement (RFC 3339) to `out`, or "" if no speeds were measured. Returns `out`. */
 enum { ENCODE_TIME_BYTES = 32 };
 const char *encode_speeds_taken_at(const struct fingerprint *fp, char *out);
 /* The largest number of scopes in the list "scopes", which is null if there are more passes. */
 enum { ENCODE_MAX_SCOPES = 256 };
-/* Returns the headroom, which is not applicable without a limit or without windows. */
-struct maybe_u64 encode_headroom(const struct placement_answer *answer);
-/* Writes the window of each SM of one job, and -1 for every other SM. `out` has room for
- * answer->sm_slots numbers. */
-void encode_share_table(const struct split_answer *answer, uint32_t job, int16_t *out);
 
 /* Returns an observation as a table for spreadsheets, from malloc, owned by the caller. Returns
  * NULL if memory runs out, or if the document was not written by observation_write. (encode_csv.c)

@@ -134,23 +134,19 @@ static void write_scope_answer(struct json_writer *t, const struct scope_call *c
     json_writer_text(t, "reason", answer->reason);
 }
 
-struct maybe_u64 encode_headroom(const struct placement_answer *answer)
-{
-    if (answer->advice == ADVICE_NO_LIMIT_SEEN || answer->window_count == 0)
-        return UNKNOWN_U64(REASON_NOT_APPLICABLE);
-    return KNOWN_U64(answer->headroom_bytes);
-}
-
 static void write_placement_answer(struct json_writer *t, const struct placement_call *call)
 {
     const struct placement_answer *answer = &call->answer;
+    const bool has_limit = answer->advice != ADVICE_NO_LIMIT_SEEN && answer->window_count > 0;
 
     json_writer_u64(t, "bytes", call->request.bytes);
     json_writer_text(t, "advice", advice_name(answer->advice));
     json_writer_u64(t, "window_count", answer->window_count);
     write_windows(t, answer->windows, answer->window_count, NULL);
     json_writer_i16s(t, "window_of_sm", answer->window_of_sm, answer->sm_slots);
-    json_writer_u64_maybe(t, "headroom_bytes", encode_headroom(answer));
+    json_writer_u64_maybe(t, "headroom_bytes",
+                          has_limit ? KNOWN_U64(answer->headroom_bytes)
+                                    : UNKNOWN_U64(REASON_NOT_APPLICABLE));
     json_writer_figure_maybe(t, "predicted_gbps", answer->predicted_gbps);
     json_writer_figure_maybe(t, "naive_gbps", answer->naive_gbps);
     json_writer_text(t, "reason", answer->reason);
@@ -258,12 +254,6 @@ static void write_plan(struct json_writer *t, const struct plan_call *call)
 
 /* ---- split ---- */
 
-void encode_share_table(const struct split_answer *answer, uint32_t job, int16_t *out)
-{
-    for (uint32_t sm = 0; sm < answer->sm_slots; sm++)
-        out[sm] = answer->job_of_sm[sm] == (int16_t)job ? answer->window_of_sm[sm] : -1;
-}
-
 /* Writes the SMs of a job, and the fingerprint's numbers of their groups. */
 static void write_members(struct json_writer *t, const struct sm_partition *p, const int16_t *own,
                           uint32_t sm_slots)
@@ -296,7 +286,8 @@ static void write_share(struct json_writer *t, const struct sm_partition *partit
     const struct split_part *part = &answer->parts[job];
     int16_t own[REACH_MAX_SMS];
 
-    encode_share_table(answer, job, own);
+    for (uint32_t sm = 0; sm < answer->sm_slots; sm++)
+        own[sm] = answer->job_of_sm[sm] == (int16_t)job ? answer->window_of_sm[sm] : -1;
     json_writer_open(t, NULL, '{');
     json_writer_u64(t, "bytes", of->bytes);
     json_writer_real(t, "weight", of->weight > 0 ? of->weight : 1);

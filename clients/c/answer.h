@@ -21,8 +21,8 @@ struct answer_origin {
     uint32_t http_status;
     enum reach_source source;
     uint64_t confirmed_ms;
-    /* The planner's answer and its GPU, if the planner answered in this process. answer_new always
-     * takes ownership of the answer. */
+    /* The plan and its GPU, if the planner made the plan in this process. answer_new always takes
+     * ownership of the plan. */
     struct planner_call *call;
     const struct snapshot_gpu *gpu;
 };
@@ -43,7 +43,7 @@ enum answer_kind answer_kind_from_target(const char *target);
 /* decode.c: fills the fields of the content's kind from its JSON, and checks them. Returns
  * REACH_PROTOCOL with the name of the field, or REACH_NO_MEMORY. */
 enum reach_status decode_answer(struct answer_content *answer, struct reach_error *error);
-/* planned.c: fills the same fields from the planner's answer, the `call` of the content. */
+/* planned.c: fills the same fields from the plan, the `call` of the content. */
 enum reach_status planned_answer(struct answer_content *answer, const struct snapshot_gpu *gpu,
                                  struct reach_error *error);
 /* check.c: checks the relations between the fields. Returns REACH_PROTOCOL if one is violated. */
@@ -51,7 +51,5 @@ enum reach_status answer_check(const struct answer_content *answer, struct reach
 /* planned.c: fills the ranges of the passes of a plan over one allocation, derived from its
  * scope_bytes. */
 void answer_set_scopes(struct answer_content *answer, struct reach_plan *plan);
-/* planned.c: converts the planner's enum bottleneck. */
-enum reach_verdict answer_verdict(unsigned bottleneck);
 
 #endif

@@ -30,7 +30,7 @@ struct answer_content {
     char *body; /* owned, terminated */
     size_t bytes;
     json_t *json;              /* owned; owns the texts below. NULL if not decoded or not JSON */
-    struct planner_call *call; /* owned, like `json`; set if the planner answered in this process */
+    struct planner_call *call; /* owned, like `json`; the plan if it was made in this process */
     bool no_memory;            /* answer_alloc has failed */
     bool rests_on_fingerprint;
     struct reach_provenance provenance;

@@ -526,7 +526,9 @@ static void read_explanation(struct json_reader *in, struct answer_content *answ
     e->price = (enum reach_price)word_of(in, "basis", &prices);
     e->observed_gbps = real_of(in, "observed_gbps");
     verdict = word_of(in, "verdict", &verdicts);
-    e->verdict = verdict > 0 ? answer_verdict((unsigned)verdict - 1) : REACH_VERDICT_OTHER;
+    e->verdict = verdict == 0                                ? REACH_VERDICT_OTHER
+                 : verdict - 1 == (int)BOTTLENECK_CANNOT_SAY ? REACH_VERDICT_CANNOT_SAY
+                                                             : (enum reach_verdict)(verdict - 1);
     e->in_reach_gbps = number_of(in, "in_reach_gbps");
     e->expected_gbps = number_of(in, "expected_gbps");
     e->contiguous = number_of(in, "contiguous");

@@ -173,13 +173,13 @@ static enum reach_status judge(const struct call *call, const struct reach_answe
 static enum reach_status send_offline(const struct call *call, struct reach_answer **out)
 {
     const struct offline *offline = call->reach->offline;
-    const bool is_planned = call->kind >= ANSWER_SCOPE;
+    const bool is_plan = call->kind == ANSWER_PLAN;
     struct answer_origin origin = {
         .kind = call->kind, .source = offline->source, .confirmed_ms = offline->read_ms};
     struct offline_response got;
     enum reach_status status;
 
-    if (is_planned && !(origin.call = malloc(sizeof(*origin.call))))
+    if (is_plan && !(origin.call = malloc(sizeof(*origin.call))))
         return fail_with(call->error, REACH_NO_MEMORY, "cannot allocate an answer: out of memory");
     status = offline_send(offline, call->request, origin.call, &got, call->error);
     if (status != REACH_OK || got.http_status != HTTP_OK) {

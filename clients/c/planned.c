@@ -1,6 +1,7 @@
-/* planned.c: converts the planner's answer in this process to the structs of reach.h, without JSON.
- * Numbers are rounded like in the JSON, so that answers from all sources are equal. Arrays and
- * texts belong to the planner's answer, which the content owns. */
+/* planned.c: converts a plan that the planner made in this process to the structs of reach.h. JSON
+ * would take more than the 20 us that a plan may take (tests/bench/bench.py). Numbers are rounded
+ * like in the JSON, so that plans from all sources are equal. Arrays and texts belong to the
+ * planner's answer, which the content owns. */
 #include "clients/c/answer.h"
 
 #include "api/encode/encode.h"
@@ -29,12 +30,6 @@ static struct reach_number figure(struct answer_content *answer, struct maybe_f6
     return number(answer, m);
 }
 
-enum reach_verdict answer_verdict(unsigned bottleneck)
-{
-    return bottleneck == BOTTLENECK_CANNOT_SAY ? REACH_VERDICT_CANNOT_SAY
-                                               : (enum reach_verdict)bottleneck;
-}
-
 _Static_assert(sizeof(struct reach_window) == sizeof(struct placement_window) &&
                    offsetof(struct reach_window, group_count) ==
                        offsetof(struct placement_window, group_count),
@@ -52,34 +47,30 @@ static void set_parts(const struct layout *layout, uint64_t from, uint64_t to,
     }
 }
 
-/* Writes the windows. Their bounds are positions of `layout`, or bytes if `layout` is NULL.
- * `window_of_sm` is not copied. */
+/* Writes the windows. Their bounds are positions of `layout`. `window_of_sm` is not copied. */
 static void set_windows(struct answer_content *answer, const struct layout *layout,
-                        const struct placement_window *windows, uint32_t count,
-                        const int16_t *window_of_sm, uint32_t sm_slots, struct reach_windows *out)
+                        const struct placement_answer *from, struct reach_windows *out)
 {
-    const uint32_t allocations = layout ? layout->count : 1;
+    const uint32_t count = from->window_count;
     struct reach_window *copy = answer_alloc(answer, count, sizeof(*copy));
-    struct reach_extent *parts = answer_alloc(answer, (size_t)count * allocations, sizeof(*parts));
+    struct reach_extent *parts =
+        answer_alloc(answer, (size_t)count * layout->count, sizeof(*parts));
 
     if (!copy || !parts)
         return;
-    memcpy(copy, windows, count * sizeof(*copy));
+    memcpy(copy, from->windows, count * sizeof(*copy));
     for (uint32_t w = 0; w < count; w++) {
         const uint64_t end = copy[w].first_byte + copy[w].length_bytes;
-        const struct layout bytes = layout_single(end);
-        const struct layout_range whole =
-            layout_parts(layout ? layout : &bytes, copy[w].first_byte, end);
-        set_parts(layout ? layout : &bytes, copy[w].first_byte, end,
-                  &parts[(size_t)w * allocations]);
+        const struct layout_range whole = layout_parts(layout, copy[w].first_byte, end);
+        set_parts(layout, copy[w].first_byte, end, &parts[(size_t)w * layout->count]);
         copy[w].first_byte = whole.first_byte;
         copy[w].length_bytes = whole.length_bytes;
     }
     *out = (struct reach_windows){.window_count = count,
-                                  .sm_slots = sm_slots,
+                                  .sm_slots = from->sm_slots,
                                   .window = copy,
-                                  .window_of_sm = window_of_sm,
-                                  .allocation_count = allocations,
+                                  .window_of_sm = from->window_of_sm,
+                                  .allocation_count = layout->count,
                                   .part = parts};
 }
 
@@ -134,37 +125,6 @@ static void set_provenance(struct answer_content *answer, const struct snapshot_
                                   .speeds_taken_at = texts->speeds_taken_at};
 }
 
-static void set_scope(struct answer_content *answer, const struct scope_call *call)
-{
-    const struct scope_answer *from = &call->answer;
-
-    answer->scope = (struct reach_scope){.bytes = layout_bytes(&from->layout),
-                                         .advice = (enum reach_advice)(from->advice + 1),
-                                         .scope_bytes = from->scope_bytes,
-                                         .passes = from->passes,
-                                         .predicted_gbps = figure(answer, from->predicted_gbps),
-                                         .naive_gbps = figure(answer, from->naive_gbps),
-                                         .reason = from->reason};
-    set_scopes(answer, &from->layout, from->step_bytes, from->passes, &answer->scope.scopes);
-}
-
-static void set_placement(struct answer_content *answer, const struct placement_call *call)
-{
-    const struct placement_answer *from = &call->answer;
-    const struct maybe_u64 headroom = encode_headroom(from);
-    const struct maybe_f64 headroom_bytes = {headroom.known, headroom.reason, (double)headroom.v};
-    struct reach_placement *to = &answer->placement;
-
-    to->bytes = call->request.bytes;
-    to->advice = (enum reach_advice)(from->advice + 1);
-    set_windows(answer, NULL, from->windows, from->window_count, from->window_of_sm, from->sm_slots,
-                &to->windows);
-    to->headroom_bytes = number(answer, headroom_bytes);
-    to->predicted_gbps = figure(answer, from->predicted_gbps);
-    to->naive_gbps = figure(answer, from->naive_gbps);
-    to->reason = from->reason;
-}
-
 static void set_option(struct answer_content *answer, const struct strategy_option *from,
                        struct reach_option *to)
 {
@@ -208,7 +168,6 @@ static void set_item(struct answer_content *answer, const struct plan_call *call
 static void set_plan(struct answer_content *answer, const struct plan_call *call)
 {
     const struct strategy_answer *from = &call->answer;
-    const struct placement_answer *placement = &from->placement;
     struct reach_plan *to = &answer->plan;
 
     to->bytes = layout_bytes(&from->layout);
@@ -225,90 +184,18 @@ static void set_plan(struct answer_content *answer, const struct plan_call *call
     to->windows.allocation_count = from->layout.count;
     set_scopes(answer, &from->layout, from->scope_bytes, from->passes, &to->scopes);
     if (from->has_placement)
-        set_windows(answer, &from->layout, placement->windows, placement->window_count,
-                    placement->window_of_sm, placement->sm_slots, &to->windows);
+        set_windows(answer, &from->layout, &from->placement, &to->windows);
     answer->options = answer_alloc(answer, STRATEGY_COUNT, sizeof(*answer->options));
     for (int i = 0; answer->options && i < STRATEGY_COUNT; i++)
         set_option(answer, &from->options[i], &answer->options[i]);
     to->option_count = answer->count = STRATEGY_COUNT;
 }
 
-static void set_share(struct answer_content *answer, const struct split_call *call, uint32_t job,
-                      struct reach_share *to)
-{
-    const struct split_answer *from = &call->answer;
-    const struct split_part *part = &from->parts[job];
-    const double weight = call->request.jobs[job].weight;
-    int16_t *own = answer_alloc(answer, from->sm_slots, sizeof(*own));
-
-    if (!own)
-        return;
-    encode_share_table(from, job, own);
-    to->bytes = call->request.jobs[job].bytes;
-    to->weight = weight > 0 ? weight : 1;
-    to->fits = part->fits;
-    to->sm_count = part->sm_count;
-    to->group_count = part->group_count;
-    set_windows(answer, NULL, &from->windows[part->first_window], part->window_count, own,
-                from->sm_slots, &to->windows);
-    to->gbps = figure(answer, part->gbps);
-    to->unsplit_gbps = figure(answer, part->unsplit_gbps);
-    to->why = part->why;
-}
-
-static void set_split(struct answer_content *answer, const struct split_call *call)
-{
-    const uint32_t count = call->answer.job_count;
-
-    answer->shares = answer_alloc(answer, count, sizeof(*answer->shares));
-    for (uint32_t j = 0; answer->shares && j < count; j++)
-        set_share(answer, call, j, &answer->shares[j]);
-    answer->count = count;
-    answer->split = (struct reach_split){.job_count = count, .reason = call->answer.reason};
-}
-
-static void set_explanation(struct answer_content *answer, const struct explain_call *call)
-{
-    const struct explain_answer *from = &call->answer;
-    struct reach_explanation *to = &answer->explanation;
-    const char **checks = answer_alloc(answer, EXPLAIN_CHECKS, sizeof(*checks));
-
-    to->bytes = call->request.bytes;
-    to->element_bytes = from->element_bytes;
-    to->transaction_bytes = from->transaction_bytes;
-    to->price = (enum reach_price)(from->basis + 1);
-    to->observed_gbps = call->request.observed_gbps;
-    to->verdict = answer_verdict(from->bottleneck);
-    to->in_reach_gbps = figure(answer, from->in_reach_gbps);
-    to->expected_gbps = figure(answer, from->expected_gbps);
-    to->contiguous = figure(answer, KNOWN_F64(1 - call->request.scattered));
-    to->naive_contiguous_gbps = figure(answer, from->naive_contiguous_gbps);
-    to->naive_scattered_gbps = figure(answer, from->naive_scattered_gbps);
-    to->loss_gbps = figure(answer, from->loss_gbps);
-    to->translation_share = figure(answer, from->translation_share);
-    to->reason = from->reason;
-    to->checks = checks;
-    for (; checks && to->check_count < EXPLAIN_CHECKS && *from->checks[to->check_count];
-         to->check_count++)
-        checks[to->check_count] = from->checks[to->check_count];
-}
-
 enum reach_status planned_answer(struct answer_content *answer, const struct snapshot_gpu *gpu,
                                  struct reach_error *error)
 {
-    const struct planner_call *call = answer->call;
-
     set_provenance(answer, gpu);
-    if (call->function == PLANNER_SCOPE)
-        set_scope(answer, &call->scope);
-    else if (call->function == PLANNER_PLACEMENT)
-        set_placement(answer, &call->placement);
-    else if (call->function == PLANNER_PLAN)
-        set_plan(answer, &call->plan);
-    else if (call->function == PLANNER_SPLIT)
-        set_split(answer, &call->split);
-    else
-        set_explanation(answer, &call->explain);
+    set_plan(answer, &answer->call->plan);
     return answer->no_memory
                ? fail_with(error, REACH_NO_MEMORY, "cannot allocate an answer: out of memory")
                : answer_check(answer, error);
