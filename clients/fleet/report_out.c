@@ -249,6 +249,13 @@ static void print_held(struct report_out *r)
     r->held = NULL;
 }
 
+static const char *simulated_note(const struct report_head *head)
+{
+    return !head->simulated ? ""
+           : head->measured ? "; simulated GPUs are counted separately"
+                            : ", all simulated";
+}
+
 /* ---- a page ---- */
 
 /* The style and the script are inside the page, and its policy allows nothing else. */
@@ -266,23 +273,14 @@ static void begin_page(FILE *out, const struct report_head *head)
             "<h1>Fleet survey %" PRId64 "</h1>\n<p>",
             fleet_page_css_hash, fleet_page_js_hash, head->survey, fleet_page_css, head->survey);
     put_xml(out, head->at);
-    fprintf(out, ": %" PRId64 " GPUs of %" PRId64 " hosts", head->gpus, head->hosts);
-    if (head->simulated)
-        fputs(head->measured ? "; simulated GPUs are counted separately" : ", all simulated", out);
-    fputs(".</p>\n</header>\n<main>\n", out);
-}
-
-static void end_page(FILE *out)
-{
-    fprintf(out, "</main>\n<script>%s</script>\n</html>\n", fleet_page_js);
+    fprintf(out, ": %" PRId64 " GPUs of %" PRId64 " hosts%s.</p>\n</header>\n<main>\n", head->gpus,
+            head->hosts, simulated_note(head));
 }
 
 /* ---- the interface ---- */
 
 void report_begin(struct report_out *r, const struct report_head *head)
 {
-    const bool mixed = head->simulated && head->measured;
-
     if (r->format == FLEET_FORMAT_HTML) {
         begin_page(r->out, head);
     } else if (r->format == FLEET_FORMAT_JSON) {
@@ -291,16 +289,14 @@ void report_begin(struct report_out *r, const struct report_head *head)
         fprintf(r->out, ", \"hosts\": %" PRId64 ", \"gpus\": %" PRId64 ", \"simulated\": \"%s\"",
                 head->hosts, head->gpus,
                 !head->simulated ? "none"
-                : mixed          ? "some"
+                : head->measured ? "some"
                                  : "all");
     } else if (styles[r->format].for_people) {
         fprintf(r->out, "%s %" PRId64 " of ",
                 r->format == FLEET_FORMAT_MARKDOWN ? "# Survey" : "survey", head->survey);
         styles[r->format].put_text(r->out, head->at);
         fprintf(r->out, ": %" PRId64 " GPUs of %" PRId64 " hosts%s\n", head->gpus, head->hosts,
-                !head->simulated ? ""
-                : mixed          ? "; simulated GPUs are counted separately"
-                                 : ", all simulated");
+                simulated_note(head));
     }
 }
 
@@ -410,7 +406,7 @@ enum status report_end(struct report_out *r, enum status so_far, struct err *err
     if (r->format == FLEET_FORMAT_JSON)
         fputs("}\n", r->out);
     else if (r->format == FLEET_FORMAT_HTML)
-        end_page(r->out);
+        fprintf(r->out, "</main>\n<script>%s</script>\n</html>\n", fleet_page_js);
     if (r->no_memory)
         return err_set(err, STATUS_NO_MEMORY, "cannot allocate a report: out of memory");
     if (fflush(r->out) != 0 || ferror(r->out))

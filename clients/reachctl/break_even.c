@@ -266,15 +266,12 @@ static enum exit_code check_reach(const struct table *t)
 
 enum exit_code command_break_even(struct client *client, const struct options *options)
 {
-    struct options with_gpu = *options;
     struct table *t = calloc(1, sizeof(*t)); /* too large for a stack */
     enum exit_code exit_code;
 
     if (!t)
         return client_no_memory();
     t->input_bytes = DEFAULT_INPUT;
-    if (options->operand)
-        with_gpu.gpu = options->operand;
     if (!parse_number(options_param(options, "input_bytes"), &t->input_bytes) ||
         !parse_number(options_param(options, "scan_gps"), &t->scan_gps))
         exit_code =
@@ -282,7 +279,7 @@ enum exit_code command_break_even(struct client *client, const struct options *o
     else if (options->format && strcmp(options->format, "markdown") != 0)
         exit_code = client_usage_error("--format must be markdown, not", options->format);
     else
-        exit_code = client_get_fingerprint(client, &with_gpu,
+        exit_code = client_get_fingerprint(client, options,
                                            options->fingerprint ? options->fingerprint : "current",
                                            &t->fp, t->id);
     if (exit_code == EXIT_DONE)

@@ -227,35 +227,18 @@ enum exit_code client_get(struct client *client, const char *path, const char *a
     return accept ? exit_code : need_json(exit_code, out);
 }
 
-/* Sends a request that may need the token. */
-static enum exit_code send_with_token(struct client *client, const struct reach_request *request,
-                                      struct client_answer *out)
+enum exit_code client_change(struct client *client, const char *method, const char *path,
+                             const char *json_body, struct client_answer *out)
 {
-    struct reach_request with_token = *request;
+    struct reach_request request = {
+        .size = sizeof(request), .method = method, .target = path, .body = json_body};
     char token[TOKEN_BYTES];
 
     *out = (struct client_answer){.body = NULL};
     if (!read_token(token, sizeof(token)))
         return EXIT_FAILED;
-    with_token.token = token[0] ? token : NULL;
-    return need_json(send_request(client, &with_token, out), out);
-}
-
-enum exit_code client_post(struct client *client, const char *path, const char *json_body,
-                           struct client_answer *out)
-{
-    const struct reach_request request = {
-        .size = sizeof(request), .method = "POST", .target = path, .body = json_body};
-
-    return send_with_token(client, &request, out);
-}
-
-enum exit_code client_delete(struct client *client, const char *path, struct client_answer *out)
-{
-    const struct reach_request request = {
-        .size = sizeof(request), .method = "DELETE", .target = path};
-
-    return send_with_token(client, &request, out);
+    request.token = token[0] ? token : NULL;
+    return need_json(send_request(client, &request, out), out);
 }
 
 void client_answer_free(struct client_answer *take)

@@ -34,9 +34,8 @@ void client_free(struct client *take);
  * exit code returned, and `*out` is empty. */
 enum exit_code client_get(struct client *client, const char *path, const char *accept,
                           struct client_answer *out);
-enum exit_code client_post(struct client *client, const char *path, const char *json_body,
-                           struct client_answer *out);
-enum exit_code client_delete(struct client *client, const char *path, struct client_answer *out);
+enum exit_code client_change(struct client *client, const char *method, const char *path,
+                             const char *json_body, struct client_answer *out);
 void client_answer_free(struct client_answer *take);
 
 typedef void client_print_fn(const struct options *options, const json_t *answer);

@@ -32,7 +32,6 @@ static enum exit_code write_document(const struct options *options, const char *
 
 enum exit_code command_export(struct client *client, const struct options *options)
 {
-    struct options with_gpu = *options;
     const char *const file = options->second ? options->second : DEFAULT_FILE;
     struct fingerprint *const fp = malloc(sizeof(*fp));
     struct client_answer answer;
@@ -41,9 +40,7 @@ enum exit_code command_export(struct client *client, const struct options *optio
 
     if (!fp)
         return client_no_memory();
-    if (options->operand)
-        with_gpu.gpu = options->operand;
-    client_gpu_path(&with_gpu, "/fingerprint", path);
+    client_gpu_path(options, "/fingerprint", path);
     client_add_param(path, "at", options->at);
     exit_code = client_get(client, path, NULL, &answer);
     if (exit_code == EXIT_DONE) {

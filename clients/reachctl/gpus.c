@@ -39,7 +39,7 @@ static enum exit_code forget_gpu(struct client *client, const struct options *op
     struct client_answer answer;
 
     client_gpu_path(&one, "", path);
-    const enum exit_code exit_code = client_delete(client, path, &answer);
+    const enum exit_code exit_code = client_change(client, "DELETE", path, NULL, &answer);
     if (exit_code == EXIT_DONE && options->json)
         fputs(answer.body, stdout);
     else if (exit_code == EXIT_DONE)

@@ -49,14 +49,6 @@ static enum status export_all(const char *dir, const struct observation_set *set
     return s;
 }
 
-static enum status print_result(const struct options *options, const struct fingerprint *fp,
-                                struct err *err)
-{
-    if (options->json)
-        return export_print(stdout, fp, err);
-    return report_fingerprint(stdout, fp, options->evidence, err);
-}
-
 static enum status import_all(const struct options *options, struct fingerprint *fp,
                               struct err *err)
 {
@@ -70,7 +62,8 @@ static enum status import_all(const struct options *options, struct fingerprint 
     if (s == STATUS_OK)
         s = import_derive(files, (size_t)options->operand_count, &how, &set, fp, err);
     if (s == STATUS_OK)
-        s = print_result(options, fp, err);
+        s = options->json ? export_print(stdout, fp, err)
+                          : report_fingerprint(stdout, fp, options->evidence, err);
     if (s == STATUS_OK && options->export_dir)
         s = export_all(options->export_dir, &set, fp, err);
     observation_set_free(&set);

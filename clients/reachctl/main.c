@@ -384,10 +384,12 @@ int main(int argc, char **argv)
     exit_code = check_usage(command, &options, argc - optind);
     if (exit_code != EXIT_DONE)
         return command->run == command_diff ? EXIT_DIFF_TROUBLE : exit_code;
-    if (!options.gpu)
-        options.gpu = "0";
     if (optind < argc)
         options.operand = argv[optind];
+    if (options.operand && command->operand && strncmp(command->operand, "[GPU]", 5) == 0)
+        options.gpu = options.operand;
+    if (!options.gpu)
+        options.gpu = "0";
     if (optind + 1 < argc)
         options.second = argv[optind + 1];
     options.command = command->name;

@@ -11,13 +11,6 @@
 
 enum { POLL_MS = 100, BAR_CELLS = 30 };
 
-static void wait_a_little(void)
-{
-    const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
-
-    nanosleep(&pause, NULL);
-}
-
 static void print_bar(double progress, const char *message)
 {
     char bar[BAR_CELLS + 1];
@@ -79,6 +72,7 @@ static enum exit_code print_end(const json_t *measurement, bool failed)
 static enum exit_code wait_for_end(struct client *client, const struct options *options,
                                    const char *id)
 {
+    const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     char path[CLIENT_PATH_BYTES];
 
     snprintf(path, sizeof(path), "/v1/measurements/%.100s", id);
@@ -104,7 +98,7 @@ static enum exit_code wait_for_end(struct client *client, const struct options *
             return exit_code;
         }
         client_answer_free(&answer);
-        wait_a_little();
+        nanosleep(&pause, NULL);
     }
 }
 
@@ -118,7 +112,7 @@ enum exit_code command_measure(struct client *client, const struct options *opti
 
     client_gpu_path(options, "/measurements", path);
     snprintf(body, sizeof(body), "{\"depth\": \"%.32s\"}", options->depth ? options->depth : "");
-    exit_code = client_post(client, path, options->depth ? body : NULL, &answer);
+    exit_code = client_change(client, "POST", path, options->depth ? body : NULL, &answer);
     if (exit_code != EXIT_DONE)
         return exit_code;
     id = json_string_value(json_object_get(answer.json, "id"));
