@@ -108,7 +108,7 @@ def what_to_do_next_fits_what_was_asked():
         assert word in hint, (path, hint)
     ended = daemon.finished(daemon.submit(0, "quick"))
     hint = check_problem(daemon.request("DELETE", "/v1/measurements/" + ended["id"]), 409, "conflict", "ended")["next_step"]
-    assert "how it ended" in hint, hint
+    assert "returns its result" in hint, hint
 
 
 @case

@@ -78,7 +78,7 @@ def table():
     yield TAKEN, f"127.0.0.1:{port}: Address already in use", None, \
         {"listen": f"127.0.0.1:{port}", "health": f"127.0.0.1:{port}"}
     yield IO_ERROR, "cannot create /proc/none", None, {"socket": "/proc/none/x.sock"}
-    yield TAKEN, "is no socket", None, {"socket": path("secret.db")}
+    yield TAKEN, "is not a socket", None, {"socket": path("secret.db")}
     yield CONFIG, "the socket's path is longer", None, {"socket": "/" + 110 * "x"}
     yield CONFIG, "cannot open the token file /nowhere/token: No such file", None, {"token-file": "/nowhere/token"}
     yield CONFIG, "every user may open", None, {"token-file": write("open", 20 * b"x", 0o644)}
