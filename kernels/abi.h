@@ -74,7 +74,7 @@ struct reach_walk_args {
     uint32_t slice_pages;
     uint32_t flush_pages;
     uint32_t thrash_pages;
-    uint32_t repeats; /* sides */
+    uint32_t repeats; /* sides: timed laps */
 };
 #define REACH_CHASE_MAX_SAMPLES 8192
 
@@ -90,21 +90,21 @@ struct reach_window {
  * loads in flight. The other kinds of access have kernels with the same arguments; `lines` then
  * counts accesses:
  *
- *   reach_read_concurrent  a warp loads a line, `in_flight` in flight a warp, `warps` warps; not at
- *                        random, but in a scattered order that does not soon repeat a line
- *   reach_read_far       a warp loads a line, REACH_FAR_UNROLL in flight a warp
- *   reach_read_sectors   each lane loads 4 bytes of its own sector, a random one of 32 bytes
+ *   reach_read_concurrent  each of `warps` warps loads lines, with `in_flight` loads in flight, in
+ *                        a scattered order that does not soon repeat a line
+ *   reach_read_far       a warp loads a line, with REACH_FAR_UNROLL loads in flight
+ *   reach_read_sectors   each lane loads 4 bytes of its own random sector of 32 bytes
  *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side
- *   reach_atomic         each lane adds 0 to 8 bytes of such a sector, and uses the result
- *   reach_write          each lane stores 4 bytes of 0 into such a sector
+ *   reach_atomic         each lane adds 0 to 8 bytes of a random sector, and uses the result
+ *   reach_write          each lane stores 4 bytes of 0 into a random sector
  *
- * All kernels but the first two continue for a REACH_COOL_DIVISOR-th of run_ns after the count has
- * ended, so that no SM counts after others have stopped.
+ * All kernels but reach_read and reach_read_concurrent continue for a REACH_COOL_DIVISOR-th of
+ * run_ns after the count has ended, so that no SM counts after others have stopped.
  *
- * If the same memory is mapped again and again (period_lines > 0), a line would be found in L2 more
- * often than in a region of different lines. So a warp draws only some of its lines (random_share
- * of 2^32) from the whole window. The other lines come from its own part of the period, in
- * scattered order, and a copy of each is drawn at random. */
+ * If memory is mapped again and again (period_lines > 0), a line would be found in L2 more often
+ * than in a region of different lines. So a warp draws only some of its lines (random_share of
+ * 2^32) from the whole window. The other lines come from its own part of the period, in scattered
+ * order, and a copy of each is drawn at random. */
 struct reach_read_args {
     struct reach_grid grid;
     uint64_t base;

@@ -17,8 +17,8 @@ struct reader {
     u32 own_first, own_lines, own_next; /* the warp's part of the period, and this lane's place */
     u32 phase;                          /* place of the window's start in the period */
     u32 copies;                         /* copies that the window lies in */
-    u32 drawn, turn;                    /* far memory: the line that this lane has drawn, and the lines that the warp has read */
-    u32 gap;                            /* lines between pieces */
+    u32 drawn, turn; /* far memory: the line that this lane has drawn, lines read by the warp */
+    u32 gap;         /* lines between pieces */
 };
 
 /* Permutes the numbers up to `mask`, which is 2^bits - 1: every step can be undone. */
@@ -39,8 +39,9 @@ static __device__ __forceinline__ u32 next_line(struct reader *r)
         r->own_next += 32;
         if (r->own_next >= r->own_lines)
             r->own_next -= r->own_lines;
-        /* Copy 0 begins before the window, by the phase, and the last may end behind it. A line
-         * outside is drawn again from the whole window, so every line has the same probability. */
+        /* Copy 0 begins before the window, by the phase, and the last copy may end behind the
+         * window. A line outside of the window is drawn again from the whole window, so every line
+         * has the same probability. */
         if (line < r->lines)
             return (u32)line;
     }
@@ -196,8 +197,8 @@ template <bool IN_FLIGHT> static __device__ void read_lines(const struct reach_r
 
 /* ---- other kinds of access ---- */
 
-/* A kind of access defines the lines of one draw, the accesses that a warp makes between two reads
- * of the time, and the access itself. `base` is the start of the window. */
+/* A kind of access defines the lines of one draw, the access itself, and the accesses that a warp
+ * makes between two reads of the time. `base` is the start of the window. */
 
 /* Returns a sector that this lane draws. The line comes from the high bits of the mixed number. The
  * state before mixing is an even sequence, so its highest bits choose evenly among the four

@@ -1,6 +1,6 @@
 /* gpu.h: one GPU, real or simulated: list, open, describe, run, close.
  *
- * Two sources implement it:
+ * Two sources implement struct gpu_ops:
  *   cuda       cuda/cuda_gpu.c   a real device through libcuda.so.1, loaded at run time
  *   simulated  sim/sim_gpu.c     an MMU model described by a text (sim/sim_desc.h)
  *
@@ -64,7 +64,7 @@ struct gpu_ops {
     void (*close)(struct gpu *take);
 };
 
-/* The sources. */
+/* The operations of the two sources. */
 extern const struct gpu_ops cuda_gpu_ops;
 extern const struct gpu_ops sim_gpu_ops;
 

@@ -83,11 +83,11 @@
  * (probe_concurrency).
  *
  * WORKING_SET_READ runs all warps of all SMs. For every point W (bytes), they read
- * `transaction_bytes`, 128 or 512, at random places of a set of W bytes, which L1 may cache. By
- * `set_read`, an SM reads all of the set (same), its own part of W / SMs (own), or the granules of
- * `stride_bytes` on its side of the L2 (near). Before the reads, the SMs find the near granules by
- * timing atomics. `sms` has the SMs of one side, ascending. The answer has the form of the answer
- * of READ.
+ * `transaction_bytes`, 128 or 512, at random places of a set of W bytes, which L1 may cache.
+ * `set_read` selects the part of the set that an SM reads: all of the set (same), its own part of W
+ * / SMs (own), or the granules of `stride_bytes` on its side of the L2 (near). Before the reads,
+ * the SMs find the near granules by timing atomics. `sms` has the SMs of one side, ascending. The
+ * answer has the form of the answer of READ.
  *
  * CHASE and READ can touch other kinds of memory than the device's own. `memory` selects the kind
  * (types/memory_kind.h). The source makes such a range, as long as the probe needs, and keeps it
@@ -178,7 +178,7 @@ enum {
     SPEC_REPEATS = 1 << 8,
     SPEC_ONE_SM = 1 << 9,
     SPEC_SMS = 1 << 10,
-    SPEC_ASCENDING = 1 << 11, /* the SMs */
+    SPEC_ASCENDING = 1 << 11, /* the SMs ascend */
     SPEC_CACHE = 1 << 12,     /* the members from path to shared_bytes */
     SPEC_SHARED = 1 << 13,    /* warps, in_flight */
     SPEC_CLUSTER = 1 << 14,
@@ -197,7 +197,7 @@ unsigned probe_parts(enum probe_kind kind);
 /* The path of a load of CACHE to memory. */
 enum probe_path {
     PATH_L2 = 0,    /* bypassing L1 (ld.cg) */
-    PATH_L1,        /* ld.ca */
+    PATH_L1,        /* through L1 (ld.ca) */
     PATH_READ_ONLY, /* the read-only path, which is the texture path (ld.nc) */
     PATH_CONSTANT,
     PATH_NONE, /* no load; only the clock is read, twice */
@@ -223,7 +223,7 @@ struct probe_spec {
                                           elements; SHARED: distance in bytes between lanes;
                                           CONCURRENCY: probe_concurrency; WORKING_SET_READ: bytes
                                           of the set */
-    uint64_t region_bytes;             /* CONCURRENCY */
+    uint64_t region_bytes;             /* CONCURRENCY: length of the region */
     uint32_t warps;                    /* SHARED: 1..PROBE_MAX_WARPS */
     uint32_t in_flight;                /* SHARED: loads that a warp has in flight: 1, 2, 4 or 8 */
     uint32_t cluster_sms;              /* PEER: 2..PROBE_MAX_CLUSTER */
@@ -240,7 +240,7 @@ struct probe_spec {
     enum access access;         /* READ: see the table in the description of the probes */
     uint32_t transaction_bytes; /* READ, WORKING_SET_READ: bytes that one access moves; 0 means 128.
                                    SHARED: bytes that a lane loads */
-    enum set_read set_read;     /* WORKING_SET_READ */
+    enum set_read set_read;     /* WORKING_SET_READ: the part that an SM reads */
     uint64_t run_bytes;         /* READ: 0 for no runs, or a power of two times the granule, at most
                                    probe_longest_run */
     uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 if run_bytes is 0 */
@@ -258,7 +258,7 @@ struct probe_spec {
     uint32_t sm_count; /* length of `sms`. CHASE, ROUND: 1, for the SM or the pivot; PAIRS: the
                           pivots; SIDES, CACHE, SHARED: the SMs that work; WORKING_SET_READ: the SMs
                           of one side for SET_READ_NEAR, otherwise 0 */
-    uint16_t sms[REACH_MAX_SMS]; /* their ids */
+    uint16_t sms[REACH_MAX_SMS]; /* ids of SMs */
     uint32_t window_count;       /* READ: 1..PROBE_MAX_WINDOWS */
     uint32_t window_sms;         /* READ: length of window_of_sm, which is indexed by the SM's id */
     uint16_t window_of_sm[REACH_MAX_SMS]; /* READ: window index, or PROBE_SM_IDLE */
@@ -283,7 +283,7 @@ struct gpu_limits {
     uint64_t host_memory_bytes; /* limit for probes of host memory; 0 means no such probes */
     uint64_t host_total_bytes;  /* memory of the host, used or not; 0 if not reported */
     uint32_t memory_ms;  /* time limit for all kinds of memory; 0 means the default of the depth */
-    uint32_t peer_count; /* other GPUs */
+    uint32_t peer_count; /* number of other GPUs */
     /* Shared memory of an SM, and the largest shared memory of one block. Both are 0 if the source
      * does not answer SHARED. */
     uint64_t shared_sm_bytes;
@@ -388,8 +388,8 @@ bool probe_is_line_read(const struct probe_spec *spec);
  * common divisor with n. */
 uint64_t probe_scatter_step(uint64_t n);
 /* CACHE: returns whether each part of a scattered cycle of n covers the whole cycle evenly. If the
- * step for that has a common divisor with n, another step is used, and the walk visits only a few
- * places again and again. */
+ * even step has a common divisor with n, another step is used, and the walk returns to a few places
+ * again and again. */
 bool probe_scatters_evenly(uint64_t n);
 /* CACHE: returns the offset from element 0 of the end of the longest footprint. sweep_bytes begin
  * there, followed by evict_bytes. */

@@ -1,14 +1,14 @@
 /* hotplug.c: GPUs that come, go or change while the daemon runs. Each list of the driver is merged
  * with the published GPUs:
  *
- *     listed, and not known          a new GPU, which gets a thread
- *     listed, and expected           stored, at the start: checked, or measured if it has changed
- *     listed, and lost               it is back: checked, or measured if it has no fingerprint
+ *     listed, and not known          it is new, and gets a thread
+ *     listed, and expected           it is in the store at the start: checked, or measured if
+ * changed listed, and lost               it is back: checked, or measured if it has no fingerprint
  *     listed with another identity   (driver, SMs, memory) its fingerprint is stale
  *     listed, and divided by MIG     it has no results; its instances count as GPUs
  *     listed, and whole again        its fingerprint in the store is checked
- *     listed with an error           the driver cannot identify it: failed, with the reason
- *     not listed                     lost, until it is back or an administrator forgets it
+ *     listed with an error           the driver cannot identify it: it has failed, with the reason
+ *     not listed                     it is lost until it is back or an administrator forgets it
  *
  * A GPU with a running measurement is not changed, because the measurement ends with the current
  * state. The driver is queried at the start, on SIGHUP and while a GPU is lost, otherwise never.
@@ -146,7 +146,7 @@ static bool merge_listed(struct gpu_thread *thread, const struct gpu_identity *n
     return true;
 }
 
-/* Returns the GPU at the address of a lost one, or NULL if there is none. */
+/* Returns the listed GPU that has the address of this lost GPU, or NULL if there is none. */
 static const struct gpu_identity *find_at(const struct gpu_listing *listing,
                                           const struct gpu_identity *lost)
 {

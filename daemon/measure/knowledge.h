@@ -22,8 +22,8 @@ struct knowledge {
     bool doubted;   /* a check has found `known` out of date, so one contradiction is enough */
     bool suspected; /* `suspect` has contradicted `known` */
     struct fingerprint suspect; /* the measurement that contradicted `known` */
-    bool unsettled;             /* the measurement before this one was quiet and found no reach */
-    struct fingerprint without; /* that measurement */
+    bool unsettled;             /* the previous measurement was quiet and found no reach */
+    struct fingerprint without; /* the previous measurement, if `unsettled` */
 };
 
 /* Adds this measurement to the known results and writes them to `*out`. `quiet` means that no probe

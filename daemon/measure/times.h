@@ -21,7 +21,7 @@ struct measure_times {
     nsec_t close_ns;  /* ending the worker */
     /* Parts of probe_ns. */
     nsec_t choose_ns; /* choices of the campaign */
-    nsec_t store_ns;  /* observations */
+    nsec_t store_ns;  /* storing observations */
     nsec_t await_ns;  /* waiting for answers and reading them */
     uint32_t steps;   /* steps of the campaign */
     struct measure_times_row {

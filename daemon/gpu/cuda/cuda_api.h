@@ -45,7 +45,7 @@ struct cu_mem_allocation_prop {
 };
 struct cu_mem_access_desc {
     struct cu_mem_location location;
-    int flags; /* read and write */
+    int flags; /* 3: read and write */
 };
 _Static_assert(sizeof(struct cu_mem_allocation_prop) == 32, "driver ABI");
 _Static_assert(sizeof(struct cu_mem_access_desc) == 12, "driver ABI");

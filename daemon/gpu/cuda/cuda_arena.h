@@ -7,15 +7,15 @@
  * Latency probes need more: every page must be backed by the *same physical line*. Otherwise the
  * distances to the lines' slices of L2 add some ten cycles of scatter. So there are two ranges over
  * two handles:
- *   bulk   a large handle (1 GiB, or the free memory). Random reads must miss in L2, so they
- *          go through it in an order with that result (random_share in cuda_read.c)
+ *   bulk   a large handle (1 GiB, or the free memory). Random reads go through it in an order in
+ *          which they seldom hit in L2 (random_share in cuda_read.c)
  *   line   a handle of one granule (2 MiB), mapped only at pages that a probe touches. Page i at
- *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map costs
- *          tens of microseconds, so this is for probes of up to 2560 pages
+ *          i * stride is the same line for every stride that is a multiple of 2 MiB. A map
+ *          costs tens of microseconds, so only probes of up to 2560 pages use this handle
  *
  * A READ over scattered memory gets a separate range:
- *   runs   first a handle as long as a run, mapped side by side, so that no run continues the one
- *          before; then the bulk handle again and again
+ *   runs   at the start, a handle as long as a run is mapped side by side, so that no run
+ *          continues the run before it; behind that, the bulk handle is mapped again and again
  *
  * In a plain arena, which is made if the virtual memory API is missing, both ranges are one plain
  * allocation.

@@ -26,7 +26,7 @@ enum { RANGE_FACTOR = 2, DEFAULT_DEADLINE_MS = 30000 };
 #define CONTEXT_BYTES (512 * MIB)
 
 struct cuda_gpu {
-    struct gpu base; /* first: gpu.h */
+    struct gpu base; /* the first member (gpu.h) */
     struct cuda_api api;
     struct nvml *nvml;
     cu_device device;

@@ -5,9 +5,9 @@
  * released.
  *
  * A range of a peer's memory is one small handle mapped again and again, like in cuda_arena.h. So
- * the range can be far longer than the memory behind it. A range of host memory by the virtual
- * memory API is made in the same way if it is longer than the limit of host memory. All other
- * memory is as large as the range. All memory is zero. One thread uses it.
+ * the range can be far longer than the memory behind it. Host memory from the virtual memory API is
+ * made in the same way if the range is longer than the limit of host memory. All other memory is as
+ * large as the range. All memory is zero. One thread uses it.
  */
 #ifndef REACH_GPU_CUDA_CUDA_MEMORY_H
 #define REACH_GPU_CUDA_CUDA_MEMORY_H
@@ -36,7 +36,7 @@ struct cuda_memory {
     uint64_t host_limit_bytes; /* like in gpu_options; 0 means a quarter of the available memory */
     bool vmm;                  /* the virtual memory API may be used */
     uint64_t managed_bytes;    /* limit of device memory for managed memory */
-    struct cuda_range range;   /* in use */
+    struct cuda_range range;   /* the range in use */
     struct cuda_range left[MEMORY_KIND_COUNT];
     uint32_t left_count;
 };

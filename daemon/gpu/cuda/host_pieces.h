@@ -1,8 +1,8 @@
 /* host_pieces.h: a range of host memory for a GPU that is made and released piece by piece.
  *
  * While the driver pins host memory, calls of all other processes on the node wait. One call of
- * cuMemCreate for 16 GiB makes nvidia-smi wait for 3 s, calls of 64 MiB for 0.1 s each
- * (docs/methods.md, "kinds of memory"). The pieces are adjacent, so they are one range for a
+ * cuMemCreate for 16 GiB makes nvidia-smi wait for 3 s. Each call for 64 MiB makes it wait for 0.1
+ * s (docs/methods.md, "kinds of memory"). The pieces are adjacent, so they are one range for a
  * kernel. One thread uses a range.
  */
 #ifndef REACH_GPU_CUDA_HOST_PIECES_H

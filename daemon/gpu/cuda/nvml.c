@@ -102,8 +102,10 @@ typedef nvml_result (*nvml_processes_function)(nvml_device device, unsigned *cou
     X(nvmlEventSetWait, "_v2", nvml_event_set set, struct nvml_event *out, unsigned timeout_ms)
 /* clang-format on */
 
-#define POINTER(function, version, ...) nvml_result (*function)(__VA_ARGS__); /* or NULL */
-#define SYMBOL(function, version, ...)  {offsetof(struct nvml, function), #function version},
+#define POINTER(function, version, ...)                                                            \
+    nvml_result (*function)(__VA_ARGS__); /* NULL if missing                                       \
+                                           */
+#define SYMBOL(function, version, ...) {offsetof(struct nvml, function), #function version},
 
 struct nvml {
     void *library;

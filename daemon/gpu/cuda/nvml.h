@@ -28,8 +28,8 @@ struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n);
 /* Report the PCIe link: the generation that the GPU and its slot support, and the lanes in use. */
 struct maybe_u32 nvml_pcie_generation(const struct nvml *n);
 struct maybe_u32 nvml_pcie_lanes(const struct nvml *n);
-/* Returns the percentage of the last sample period (a sixth of a second to a second) in which any
- * process had a kernel on the GPU. Call it before the first kernel of this process. */
+/* Returns the percentage of the last sample period in which any process had a kernel on the GPU. A
+ * period is a sixth of a second to a second. Call it before the first kernel of this process. */
 struct maybe_u32 nvml_busy_percent(const struct nvml *n);
 /* Counts compute processes besides this process, which must have a context. */
 struct maybe_u32 nvml_other_processes(const struct nvml *n);

@@ -113,8 +113,8 @@ static bool l2_touch(struct caches *c, uint64_t va)
     }
 }
 
-/* Returns the extra cycles of a translation that all levels missed. There are none if the
- * translation before was in the same stretch of memory. */
+/* Returns the extra cycles of a translation that all levels missed. They are 0 if the translation
+ * before was in the same stretch of memory. */
 static uint32_t enter_table(struct caches *c, uint64_t va, uint32_t missed)
 {
     const struct sim_desc *const d = &c->m->desc;

@@ -26,12 +26,12 @@
  *   far_side=66-131    the SMs of the second side, by id; default: none
  *   data_l1=124K@33000   bytes that fit the L1 of an SM, and random reads from all L1s, GB/s
  *   data_l2=60M@9300   bytes that fit the L2, both sides together, and random reads from it, GB/s;
- *                      default of these two: none, and memory answers everything
+ *                      by default there are no such caches, and memory answers every read
  *   l1d=192@128;sets=4x48;miss=200   the data cache of every SM, like a level below without its
  *                      sharing: lines @ bytes of a line. A load that hits takes `miss` cycles less
  *                      than `latency`, which is a hit in the L2. Default: no such cache
- *   array=256K         shared memory and l1d share an array of this length. The request of a
- *                      probe is taken from it in whole ways; default: they are separate
+ *   array=256K         shared memory and l1d share an array of this length. The shared memory
+ *                      that a probe requests takes whole ways; default: they are separate
  *   ro=..  const=..    the cache of the read-only path (default: l1d is), and of constants
  *   const_hit=17       cycles of a hit in `const`; its misses take `miss` more. Default: like l1d
  *   clock_pair=8       cycles that reading the clock twice adds to each of these loads; default 0
@@ -45,9 +45,9 @@
  *                      stretch of 512M than the one before it; default: the place has no effect
  *   shared=29,32x4+2,128,228K/227K   shared memory: cycles of a load, banks x bytes of a bank +
  *                      cycles that each pass after the first adds, bytes a cycle of one SM, bytes
- *                      of an SM / of one block at most; default: probes of it have no answer
+ *                      of an SM / of one block at most; default: no such probe has an answer
  *   clusters=16,200/33,22   blocks of the largest cluster, cycles of a load from shared memory of
- *                      another SM / of the same one, bytes a cycle that an SM reads from the next;
+ *                      another SM / of the same SM, bytes a cycle that an SM reads from the next;
  *                      default: none
  *   gpc=0-15:16-31     the SMs of each GPC, within which a cluster lies, like a level's sharing;
  *                      default: gpu
@@ -60,19 +60,18 @@
  *
  *   uuid=SIM-1 serial=7 driver=580.1   its identity; the default UUID follows from the text
  *   neighbor=30000@500000  another process on the GPU: after some 30000 loads one after the other
- *                      (at most twice that; loads of all SMs and lanes at once count as one) it
+ *                      (at most 60000; loads of all SMs and lanes at once count as one load) it
  *                      gets the GPU for 500000 cycles, in which it fills all TLBs with its own
- *                      pages. The load in progress takes that much longer.
- *   neighbor_pages=200 fill no TLB completely: each SM touches 200 pages of the neighbor;
- *                      default: enough for all TLBs
- *   neighbor_level=2   fill only level 2; default 0 means all levels
- *   reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times its value, and after
- *                      50000 more back again: memory then takes 0.8 times its cycles
+ *                      pages. The load in progress takes 500000 cycles longer.
+ *   neighbor_pages=200 the neighbor fills no TLB completely: each SM touches 200 pages of the
+ * neighbor; default: enough for all TLBs neighbor_level=2   the neighbor fills only level 2;
+ * default 0 means all levels reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times
+ * its value, and after 50000 more it changes back; meanwhile memory takes 0.8 times its cycles
  *
- *   l1=.. l2=.. up to l6   translation levels, l1 nearest to the SM. At least one.
+ *   l1=.. l2=.. up to l6   translation levels, l1 nearest to the SM; at least one is required
  *     <entries>@<entry bytes>/<sharing>{;<option>}
- *     sharing  sm     every SM has its own
- *              gpu    one for all
+ *     sharing  sm     every SM has its own instance
+ *              gpu    all SMs share one instance
  *              8      groups of eight SMs, in ascending order of their ids
  *              0,5:1,6:2-4   the groups themselves, by SM id; each SM in exactly one
  *     options  miss=55        cycles that a miss costs on top of a hit in this level; default 0
@@ -89,21 +88,21 @@
  *                             hash=mod and a power of two of equal sets; default 1
  *              recent=16      translations that missed last in this level stay beside the sets and
  *                             answer like them, whatever their sets evict. The least recently used
- *                             one is replaced. With lru, undivided entries and sets of at most
- *                             32 ways; not counted among the entries. Default 0
+ *                             of them is replaced. It needs lru, undivided entries and sets of
+ *                             at most 32 ways. They do not count as entries; default 0
  *              sectors=16     parts of an entry that are filled one by one; default 1
- *              miss_ns=2.5    how long one miss keeps a walker busy; default 0 means no limit
+ *              miss_ns=2.5    ns that one miss keeps a walker busy; default 0 means no limit
  *              walkers=4      walkers of each group; default 1
  *
  *   pcie=5@16          link to the host: generation 5, 16 lanes; default 0 means not reported
- *   host_memory=64G    memory of the host, for the kinds of memory below; default 0 means that
- *                      none of these is probed
+ *   host_memory=64G    memory of the host, for the kinds of memory below; default 0 means
+ *                      that no such kind is probed
  *   host-pinned=51.3/4@2075,64K,2048+100,8192+350,24   a kind of memory (types/memory_kind.h):
  *                      GB/s of the link / SMs that fill it @ cycles of a load that hits, bytes of
  *                      an entry, entries of each group of the last level + cycles of a miss there,
  *                      entries of the GPU + cycles of a miss, ns that a miss occupies the only
- *                      walker. 0+0 means no table. Or the reason of its absence: not-permitted.
- *                      Default: not-supported
+ *                      walker. 0+0 means no table. The value may also be the reason why the
+ *                      kind is absent: not-permitted. Default: not-supported
  *
  * `hash=mod` with unequal sets assigns pages to the sets in turn, skipping full sets, and starts
  * again after one page for each entry. So the 66th page overflows the set of 17, and each of the

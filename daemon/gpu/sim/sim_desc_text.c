@@ -21,7 +21,7 @@ enum {
     MAX_GBPS = 1000000,
     MAX_RECLOCK = 10,
     MAX_MEMORY_NS = 1000000,
-    MAX_PCIE = 64, /* generations, and lanes */
+    MAX_PCIE = 64, /* limit of generations and of lanes */
     MAX_SCATTERED_FACTOR = 100,
     MAX_PERIOD = UINT32_MAX / 4
 };

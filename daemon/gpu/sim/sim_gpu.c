@@ -1,8 +1,8 @@
 /* sim_gpu.c: the simulated source: GPUs that are described by a text and answer the same probes as
  * real ones. All its results carry the origin "simulated". See gpu/gpu.h for the contract,
- * sim_desc.h for the text, sim_profiles.h for the GPUs that have a name. This file has identity and
- * limits. Its parts are sim_machine (the probes), sim_read (throughput) and sim_mmu
- * (translation). */
+ * sim_desc.h for the text, and sim_profiles.h for the GPUs that have a name. This file has the
+ * identity and the limits of a GPU. Its parts are sim_machine (the probes), sim_read (throughput)
+ * and sim_mmu (translation). */
 #include "gpu/gpu.h"
 
 #include "base/hash.h"

@@ -59,7 +59,7 @@ static void number_groups(uint16_t *of_sm, uint32_t sm_count)
     }
 }
 
-/* "0,5:1,6:2-4" */
+/* Reads groups of SMs: "0,5:1,6:2-4". */
 static enum status read_groups(struct sim_cursor *c, const struct sim_desc *d, uint16_t *out_of_sm)
 {
     int32_t position[REACH_MAX_SMS];
@@ -155,7 +155,7 @@ static enum status read_sets(struct sim_cursor *c, struct sim_level *l)
     return STATUS_OK;
 }
 
-/* "2,3,2,1,2,4" */
+/* Reads the ways of policy=cycle: "2,3,2,1,2,4". */
 static enum status read_cycle(struct sim_cursor *c, struct sim_level *l)
 {
     memset(l->cycle, 0, sizeof l->cycle);
@@ -222,7 +222,7 @@ static enum status check_sets(const struct sim_cursor *c, const struct sim_level
     return STATUS_OK;
 }
 
-/* "65@2M" */
+/* Reads the entries and their length: "65@2M". */
 static enum status read_entries(struct sim_cursor *c, struct sim_level *l)
 {
     memcpy(l, &plain, sizeof *l);

@@ -195,7 +195,7 @@ static const struct sim_source gtx980_sources[] = {
 };
 
 /* H100 and H200: nothing about their translation is published. The H200 profile is GPU-32d7f372,
- * the H100 profile GPU-dcda818d; their measured levels and groups are the same. */
+ * and the H100 profile is GPU-dcda818d. Their measured levels and groups are the same. */
 #define HOPPER_GROUPS                                                                              \
     "0,1,48,49,128,129:"                                                                           \
     "2,3,50,51,92,93:"                                                                             \

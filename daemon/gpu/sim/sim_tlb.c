@@ -4,18 +4,20 @@
  * number plus one, so that 0 is an empty slot. There are three kinds of sets:
  *
  *   rows (LRU, 8 or 16 ways)        the slots are in order of use, the newest first, and fill two
- *                                   or four vectors: all are compared at once, those before the
- *                                   hit move up by one, and no branch depends on hit or miss
- *   short (up to SHORT_WAYS ways)   the same order without vectors. FIFO: a hit moves nothing.
- *                                   Random: slots stay, a random one is overwritten. Cycle: slots
- *                                   stay, and each set overwrites its ways in one order
+ *                                   or four vectors. All slots are compared at once, the slots
+ *                                   before the hit move up by one, and no branch depends on hit
+ *                                   or miss
+ *   short (up to SHORT_WAYS ways)   the same order without vectors. With FIFO, a hit
+ *                                   moves nothing. With random and cycle, slots stay, and a slot
+ *                                   is overwritten: a random slot, or the next of one order
  *   long (hundreds of ways)         an index over the row (chained buckets) finds the slot, and a
- *                                   doubly linked list for each set keeps the order of use. Both
- *                                   are arrays of slot numbers; nothing is allocated after start
+ *                                   doubly linked list for each set keeps the order of use. The
+ *                                   index and the list are arrays of slot numbers; nothing is
+ * allocated after start
  *
- * Before any search, an instance compares the last sector it touched. This sector is resident and
- * the newest by construction, so touching it again changes nothing. If many SMs of a group walk the
- * same pages side by side, all but the first hit this sector.
+ * Before any search, an instance compares the last sector that it touched. This sector is resident
+ * and the newest by construction, so touching it again changes nothing. If many SMs of a group walk
+ * the same pages side by side, all SMs but the first hit this sector.
  *
  * Translations that missed last may stay beside the sets (sim_recent.h). A set that has lost such a
  * translation does not take it back while it hits there.
@@ -44,7 +46,7 @@ struct index {
     uint32_t *chain;  /* [instance][entries] next slot of the same bucket */
     uint32_t *newer;  /* [instance][entries] order of use within the set */
     uint32_t *older;
-    uint32_t *newest; /* [instance][set] */
+    uint32_t *newest; /* [instance][set] newest slot of the set */
     uint32_t *oldest;
     uint32_t *used;        /* [instance][set] slots in use */
     uint32_t bucket_count; /* a power of two */
@@ -64,7 +66,7 @@ struct sim_tlb {
     uint32_t *first;       /* [set_count + 1] first slot of each set within the row */
     uint32_t *set_of_turn; /* [entries] for unequal sets: the set of each turn */
     uint32_t *last;        /* [instance] sector touched last, plus one */
-    uint32_t *tags;        /* [instance][entries] */
+    uint32_t *tags;        /* [instance][entries] entry in each slot, plus one */
     uint64_t *filled; /* [instance][entries] mask of sectors; NULL if an entry has one sector */
     struct sim_recent *recent; /* [instance]; NULL if none is kept */
     uint32_t row_ways;         /* ways of each set if sets are rows of vectors, otherwise 0 */
@@ -120,7 +122,7 @@ enum { HAVE_ROWS = false };
 static inline bool row_lru(uint32_t *slot, uint32_t quads, uint32_t tag)
 {
     (void)slot, (void)quads, (void)tag;
-    return false; /* not called */
+    return false; /* never called */
 }
 #endif
 
