@@ -12,8 +12,8 @@
 struct active_groups {
     uint32_t count;
     uint32_t sizes[REACH_MAX_GROUPS];
-    uint16_t dense_of[REACH_MAX_GROUPS]; /* number of each group of the fingerprint */
-    bool in[REACH_MAX_GROUPS];           /* true for each group of the fingerprint that is active */
+    uint16_t dense_of[REACH_MAX_GROUPS]; /* index of a group of the fingerprint in `sizes` */
+    bool in[REACH_MAX_GROUPS];           /* true if a group of the fingerprint is active */
     uint32_t weights[REACH_MAX_GROUPS];  /* relative amount of work for each group */
     bool weighted;                       /* weights come from throughput, not from numbers of SMs */
     bool chosen;                         /* the caller excluded some groups */

@@ -14,11 +14,12 @@
 
 static const double MOSTLY = 0.85;
 static const double SLIGHTLY = 0.4;
-static const double NEAR_PLATEAU = 0.9; /* speed from which a job is near the plateau, relative to
-                                           the measured speed of a set of this length */
-static const double FROM_CACHE = 1.2;   /* relative to memory: above it, a cache answers reads */
-static const double ABOVE_EXPECTED =
-    1.1; /* observed over expected speed: above it, the job is not naive */
+/* A job is near the plateau from this share of the measured speed of a set of its length. */
+static const double NEAR_PLATEAU = 0.9;
+/* A cache answers many reads if a set is faster than memory by this factor. */
+static const double FROM_CACHE = 1.2;
+/* A job is not naive if it is faster than expected by this factor. */
+static const double ABOVE_EXPECTED = 1.1;
 
 struct explaining {
     const struct fingerprint *fp;

@@ -1,6 +1,6 @@
 /* fit.c: see fit.h.
  *
- * The place of a set is judged by speed, because speed is what matters to a job. Smaller sets that
+ * The place of a set is judged by speed, because a job depends on the speed only. Smaller sets that
  * are certain to be in a cache give its speed. A set is in the cache if its random reads have at
  * least 95 % of this speed.
  */
@@ -277,7 +277,7 @@ static void write_reason(struct fitting *f)
 }
 
 /* Returns the size in SMs of the smallest cluster whose shared memory holds `bytes`, if each SM has
- * `block_bytes`. Only sizes count of which this GPU ran a cluster. */
+ * `block_bytes`. A size counts only if this GPU ran a cluster of this size. */
 static struct maybe_u32 cluster_sms(const struct fingerprint_clusters *c, uint64_t bytes,
                                     struct maybe_u64 block_bytes)
 {

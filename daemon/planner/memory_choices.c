@@ -15,7 +15,8 @@
 /* RATE_BYTES is the size of the writes and atomics that were measured in other kinds of memory. */
 enum { RATE_BYTES = 32, LEAD_BYTES = 96, REACH_TEXT_BYTES = 160 };
 
-/* A choice with unknown speed ranks by its measured speed over less memory times this factor. */
+/* If the speed of a choice is unknown, the choice ranks by this factor times its measured speed
+ * over less memory. */
 static const double UNMEASURED_SHARE = 0.5;
 
 /* Memory counts as reached if it is read at this share of the plateau (memory_facts.h). */
@@ -26,7 +27,7 @@ NAME_FUNCTION(
     [CHOICE_MEASURED] = "measured", [CHOICE_BETWEEN] = "between", [CHOICE_SCALED] = "scaled",
     [CHOICE_AT_LEAST] = "at-least", [CHOICE_SIMULATED] = "simulated")
 
-/* How to allocate each kind, and its place in the order of equally fast kinds; usual kinds come
+/* The way to allocate each kind, and its place in the order of equally fast kinds. Usual kinds come
  * first. */
 static const struct {
     const char *allocate;

@@ -30,7 +30,7 @@ struct memory_choice {
     enum memory_kind kind;
     const char *peer_uuid; /* UUID of the peer for MEMORY_PEER, borrowed from the fingerprint;
                               otherwise "" */
-    const char *allocate;  /* how to allocate this memory, in a few words; static */
+    const char *allocate;  /* way to allocate this memory, in a few words; static text */
     struct maybe_u64 capacity_bytes; /* largest size of one allocation of this kind */
     enum strategy strategy;          /* naive, scopes (device memory only) or windows */
     struct maybe_f64 gbps; /* predicted transaction bytes of useful accesses, per second */

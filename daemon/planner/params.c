@@ -26,8 +26,8 @@ static const char *memory_kind_word(uint32_t i)
     return i <= MEMORY_KIND_COUNT ? memory_kind_name((enum memory_kind)(i - 1)) : NULL;
 }
 
-/* How a function takes the parameter of a row: the struct, its member, and more members of struct
- * param_use. */
+/* Describes the use of a parameter by a function: the struct, its member, and more members of
+ * struct param_use. */
 #define TAKES(form, type, member, ...)                                                             \
     {                                                                                              \
         form, offsetof(struct type, member), #member, __VA_ARGS__                                  \

@@ -42,7 +42,8 @@ enum param_kind {
 /* The smallest real number. A smaller divisor would give quotients that are not finite. */
 #define PARAM_LEAST_REAL 0.000001
 
-/* How a function takes a parameter. Items are the allocations or the jobs of a request. */
+/* The way in which a function takes a parameter. Items are the allocations or the jobs of a
+ * request. */
 enum param_form {
     PARAM_ABSENT = 0,
     PARAM_ONE,

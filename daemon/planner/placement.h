@@ -27,8 +27,8 @@ enum { PLACEMENT_MAX_WINDOWS = 256, PLANNER_REASON_BYTES = 480 };
  * STATUS_INVALID_ARGUMENT. */
 #define PLACEMENT_MAX_BYTES ((uint64_t)1 << 50)
 
-/* The recommendation of the answer. No recommendation will be added, so programs can branch on
- * it. */
+/* The recommendation of the answer. The set of recommendations is closed, so programs can branch on
+ * them. */
 enum advice {
     ADVICE_NOTHING_TO_DO = 0, /* the bytes fit the reach, and any SM may work anywhere */
     ADVICE_SCOPES,            /* passes over scopes */
@@ -61,7 +61,8 @@ struct scope_answer {
                              `passes` scopes, as equal as whole TLB entries allow */
     struct maybe_f64 predicted_gbps;   /* predicted speed of useful accesses, without the scan */
     struct maybe_f64 naive_gbps;       /* predicted speed of one pass over all bytes */
-    char reason[PLANNER_REASON_BYTES]; /* the comparison, and the next step if a number is absent */
+    char reason[PLANNER_REASON_BYTES]; /* the compared sizes in a sentence, and the next step if a
+                                          number is absent */
 };
 
 struct placement_request {
@@ -92,7 +93,7 @@ struct placement_answer {
     int16_t window_of_sm[REACH_MAX_SMS]; /* window of each SM id; -1 if there is no such SM, or if
                                             it gets no work */
     uint64_t headroom_bytes;             /* reach less the longest window and the reserve */
-    double imbalance; /* work per SM in the busiest window over the mean; 1 is even */
+    double imbalance; /* work per SM in the busiest window, relative to the mean; 1 means even */
     struct maybe_f64 predicted_gbps; /* predicted speed with this placement */
     struct maybe_f64 naive_gbps;     /* predicted speed without a placement */
     char reason[PLANNER_REASON_BYTES];

@@ -54,8 +54,8 @@ enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 320 };
 #define STRATEGY_MAX_TOUCHES 1000000.0
 
 /* The default time of a launch, which is an assumption and not a measurement. Launching a kernel
- * and running its last blocks take microseconds each. Together they take ten if the host works
- * between two launches. */
+ * and running its last blocks take microseconds each. Together they take ten microseconds if the
+ * host works between two launches. */
 #define STRATEGY_LAUNCH_US 10.0
 
 /* One strategy for the job. If it is not possible, its numbers are 0 or unknown. */

@@ -28,7 +28,7 @@ enum sides_obstacle {
 struct sides_cost {
     bool possible;
     enum sides_obstacle obstacle;
-    struct maybe_f64 missing; /* if the gain is unknown, it has the reason */
+    struct maybe_f64 missing; /* reason why the gain is unknown */
     double gain;              /* throughput of near reads relative to reads from both sides */
     bool extrapolated;        /* the set is beyond the longest measured set */
     struct cost cost;
