@@ -63,7 +63,8 @@ enum {
     FILLERS = 6      /* largest number of fillers of one step */
 };
 
-/* The share of the phase groups after each group was read alone and each pair was read once. */
+/* The share of the phase groups that is done after each group was read alone and each pair was read
+ * once. */
 #define GROUPS_FIRST_PART 0.9
 
 /* The progress of each depth at the end of the phases of depth quick and of depth full. The phases
@@ -87,7 +88,6 @@ static void describe(struct campaign_step *out, double progress, const char *for
     out->progress = progress;
 }
 
-/* The input of every phase. */
 struct phase {
     const struct observation_set *set;
     const struct structure *s;
@@ -215,7 +215,6 @@ static enum status schedule_sharing(const struct phase *p, struct campaign_step 
     return sharing_probes_next(p->set, p->s, p->quick, out, p->err);
 }
 
-/* Schedules the missing confirmations. */
 static enum status schedule_confirmations(const struct phase *p, struct campaign_step *out)
 {
     const struct structure *s = p->s;

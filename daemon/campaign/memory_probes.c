@@ -37,7 +37,8 @@ enum { MOST_TRIES = 3, FINEST = 16 /* a bound is precise to 1/FINEST of the onse
 /* The bytes that are allocated per second of budget. Half a second was measured for each GiB of
  * pages of 4 KiB that the driver allocates. */
 #define BYTES_A_SECOND (2 * GIB)
-/* Milliseconds of the curve and the search for the cliff, and of one detailed step. */
+/* Milliseconds that the curve and the search for the cliff take, and that one detailed step
+ * takes. */
 enum { CURVE_MS = 80, DETAIL_MS = 60 };
 
 /* Defaults for limits without a value, by depth. At depth full the cliff is visible if it is in the
@@ -59,7 +60,6 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 /* The share of the plateau from which a region counts as equally fast, because of noise. */
 static const double AS_FAST = 0.98;
 
-/* The input of every step. */
 struct memory_plan {
     const struct observation_set *set;
     const struct sm_partition *groups; /* groups of SMs that share a TLB; NULL if unknown */

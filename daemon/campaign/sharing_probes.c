@@ -124,7 +124,6 @@ static bool schedule_level(const struct observation_set *set, const struct struc
     return true;
 }
 
-/* Returns the number of times that the probe was made. */
 static uint32_t count_asked(const struct observation_set *set, const struct probe_spec *spec)
 {
     uint32_t asked = 0;

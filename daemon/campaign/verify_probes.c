@@ -45,7 +45,6 @@ static double load_us(const struct fingerprint *fp)
     return cycles * 1000 / (IS_KNOWN(clock) && clock.v > 0 ? clock.v : USUAL_CLOCK_KHZ);
 }
 
-/* Returns the lowest SM of a group. */
 static uint16_t first_sm(const struct fingerprint *fp, uint32_t group)
 {
     uint16_t id = 0;

@@ -30,7 +30,6 @@ struct walk {
     uint32_t next; /* the probable place of the next name */
 };
 
-/* Adds a row. Returns NULL if memory runs out. */
 static struct compared *add_row(struct comparison *c, const char *name)
 {
     struct compared *row;

@@ -109,7 +109,6 @@ static bool is_share(const json_t *json)
     return true;
 }
 
-/* Adds a chip to its kind. Returns false if memory runs out. */
 static bool add_chip(json_t *tree, json_t *json)
 {
     json_t *const kind = kind_for(tree, json_object_get(json, "gpu"));
@@ -212,7 +211,6 @@ static bool condense_kind(struct reference_kind *out, json_t *kind, char **texts
     return done;
 }
 
-/* Returns the size in bytes of the values of all numbers. */
 static size_t count_values(const json_t *kind)
 {
     size_t n = 0;

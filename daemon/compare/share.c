@@ -53,7 +53,6 @@ static void write_gpu(struct json_writer *t, const struct gpu_identity *gpu)
     json_writer_close(t, '}');
 }
 
-/* Writes the day of the measurement, without the time of day. */
 static void write_day(struct json_writer *t, int64_t seconds)
 {
     const time_t at = (time_t)seconds;

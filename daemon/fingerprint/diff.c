@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Two numbers that differ by less are equal but for noise. The shares are relative to the larger
- * number. */
+/* Two numbers that differ by less count as equal. The shares are relative to the larger number. */
 #define PENALTY_CYCLES   5.0
 #define PENALTY_SHARE    0.1
 #define THROUGHPUT_SHARE 0.05
@@ -144,7 +143,6 @@ static void compare_name(const struct subject *s, const struct json_names *names
                names->name(b));
 }
 
-/* Compares a number that both sides have. */
 static void compare_known(const struct subject *s, const struct member *m, const void *a,
                           const void *b, struct fingerprint_diff *out)
 {

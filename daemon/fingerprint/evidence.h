@@ -30,7 +30,7 @@ enum evidence_method {
     EVIDENCE_MEAN_PAIRS,       /* published mean latencies of pairs of SMs */
     EVIDENCE_RANDOM_ACCESSES,  /* throughput of random accesses of another kind */
     EVIDENCE_RUN_LENGTHS,      /* random reads over runs of physical memory of several lengths */
-    EVIDENCE_WALKS,            /* dependent loads, of which each is timed */
+    EVIDENCE_WALKS,            /* timed loads that depend on one another */
     EVIDENCE_SIDES,            /* timed atomics of many SMs on the same lines */
     EVIDENCE_WORKING_SETS,     /* throughput of random reads of sets that caches may keep */
     EVIDENCE_BANKS,     /* loads of a warp from shared memory, by the distance between lanes */

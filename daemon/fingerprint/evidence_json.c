@@ -5,7 +5,6 @@
 enum evidence_field { METHOD = 0, REPEATS, MARGIN, FIELD_COUNT };
 static const char *const field_names[FIELD_COUNT] = {"method", "repeats", "margin"};
 
-/* The evidence of one number, for each element of a list. */
 struct column {
     char *first;
     size_t stride_bytes;
@@ -82,7 +81,6 @@ static void write_field(struct json_writer *t, const struct column *c, const str
     json_writer_close(t, ']');
 }
 
-/* Writes the evidence called `name` if any element has it. */
 static void write_column(struct json_writer *t, const char *name, const struct column *c)
 {
     const struct evidence *const e = first_of(c);
@@ -122,7 +120,6 @@ static const json_t *need_field(struct json_reader *in, enum evidence_field fiel
     return value;
 }
 
-/* Returns the value of a field for element i. */
 static const json_t *entry(const json_t *field, uint32_t i)
 {
     return json_is_array(field) ? json_array_get(field, i) : field;

@@ -130,7 +130,6 @@ static uint64_t hash_string(uint64_t h, const char *s)
     return hash_bytes(h, s, strlen(s) + 1);
 }
 
-/* Hashes a number that may be absent. */
 #define HASH_MAYBE(h, m) hash_u64(hash_u64(h, (uint64_t)(m).known), (m).v)
 
 static uint64_t hash_partition(uint64_t h, const struct sm_partition *p)

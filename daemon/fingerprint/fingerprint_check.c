@@ -96,7 +96,6 @@ static void check_relation(struct check *c, const struct object *o, const struct
     fail(c, m->name, fault);
 }
 
-/* Checks the range of a number, if it is known. */
 static void check_range(struct check *c, const struct object *o, const struct member *m,
                         const void *base)
 {

@@ -36,7 +36,6 @@ static void write_member(struct json_writer *t, const char *name, const struct m
 
 /* ---- arrays ---- */
 
-/* Writes the SM ids of one group in ascending order. */
 static void write_group_sms(struct json_writer *t, const char *name, const struct sm_partition *p,
                             uint32_t group)
 {
@@ -57,7 +56,6 @@ static void write_partition(struct json_writer *t, const char *name, const struc
     json_writer_close(t, ']');
 }
 
-/* Returns whether the SM is in the group and its penalty is known. */
 static bool has_penalty(const struct topology *t, uint32_t sm, uint32_t g)
 {
     return t->partition.group_of_sm[sm] == g && IS_KNOWN(t->sm_miss_penalty_cycles[sm]);
@@ -397,7 +395,6 @@ static void write_kept(struct json_writer *t, const struct fingerprint *fp)
 
 /* ---- the document ---- */
 
-/* Writes everything except the id. */
 static void write_body(struct json_writer *t, const struct fingerprint *fp, bool planner_only)
 {
     const struct place at = {.fp = fp, .base = fp, .planner_only = planner_only};

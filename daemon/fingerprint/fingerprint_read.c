@@ -252,7 +252,6 @@ static void group_from_json(struct json_reader *in, const char *name, const stru
     *out_sms = (uint32_t)json_array_size(sms);
 }
 
-/* Reads a member that is neither a number nor a text. */
 static void read_array(struct json_reader *in, const struct member *m, const struct place *at)
 {
     void *const v = (char *)at->base + m->offset;
@@ -367,7 +366,7 @@ static void read_kept(struct json_reader *in, struct fingerprint *out)
         kept_from_json(&inner, out);
         json_reader_absorb(in, json_reader_end(&inner));
     }
-    if (out->measurement_id[0] && !depth) /* a document from before 2026-11-26 */
+    if (out->measurement_id[0] && !depth) /* older documents have no measurement_depth */
         fingerprint_set_depth(out, out->depth);
     if (dropped) {
         json_reader_begin_inside(&inner, in, dropped, "dropped", -1);

@@ -44,7 +44,7 @@ enum member_type {
                                if all are unknown */
 };
 
-/* How the comparison of chips (daemon/compare) uses a number. */
+/* The use of a number in the comparison of chips (daemon/compare). */
 enum member_class {
     CLASS_NONE = 0, /* not compared */
     CLASS_DESIGN,   /* fixed by the design of a model: a fleet has few different values */
@@ -68,7 +68,8 @@ struct member {
     size_t count_offset;            /* MEMBER_LIST, MEMBER_NOTES: offset of the uint32_t count */
     uint32_t min_count, max_count;  /* limits of the count; a list may also be empty */
     const char *columns;            /* MEMBER_LIST: the field with the evidence of the elements */
-    /* Range: above 0 if `positive`; at least `min`; at most `max` unless that is 0. */
+    /* The number is above 0 if `positive` is true, at least `min`, and at most `max` unless `max`
+     * is 0. */
     bool positive;
     double min, max;
     enum member_relation relation;
@@ -92,7 +93,7 @@ struct member {
     enum member_class class; /* use in comparisons of chips */
     bool diffed;             /* compared by fingerprint_compare (diff.h) */
     const char *label;       /* label for people; if NULL, member_label derives it from the name */
-    const char *purpose;     /* why the number is measured, if no answer uses it */
+    const char *purpose;     /* reason why the number is measured, if no answer uses it */
 };
 
 struct object {

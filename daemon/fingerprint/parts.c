@@ -134,7 +134,6 @@ static void copy_list(const struct member *m, const void *from, void *to, unsign
         copy_members(m->object, (const char *)from + at, (char *)to + at, in);
 }
 
-/* Copies a whole member and its evidence. */
 static void copy_member(const struct member *m, const void *from, void *to)
 {
     memcpy((char *)to + m->offset, member_at(m, from), m->size);

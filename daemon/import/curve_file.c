@@ -85,7 +85,6 @@ static uint64_t print_error(uint64_t mib_millionths)
     return (step + 1) / 2;
 }
 
-/* Writes the footprint as a number of pages to `*out`. */
 static enum status count_pages(const struct lines *l, uint64_t mib_millionths, uint64_t stride_kib,
                                uint64_t *out, struct err *err)
 {

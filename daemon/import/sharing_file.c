@@ -14,7 +14,6 @@
 
 enum { MAX_PAGES = 1 << 24, KIB_BYTES = 1024 };
 
-/* The matrix while it is read. */
 struct matrix {
     uint32_t sms;
     uint16_t ids[REACH_MAX_SMS];

@@ -57,7 +57,6 @@ static void add_point(struct access_cost_series *s, uint64_t reach_bytes, uint64
         s->points[s->count++] = (struct access_cost_point){bytes, ns};
 }
 
-/* Adds a point for each number that is known. An unknown number is 0. */
 static void add_gbps(struct access_cost_source *s, uint64_t reach_bytes, uint64_t bytes,
                      double naive, double by_group)
 {
@@ -302,7 +301,6 @@ static bool shown(const struct access_cost_source *s, uint64_t bytes, double *ou
     return series_at(&s->naive, s->in_reach_ns, bytes, out) && *out > s->in_reach_ns * VISIBLE;
 }
 
-/* Returns the time of translation in contiguous memory. */
 static struct maybe_f64 contiguous_ns(const struct access_cost *p, uint64_t bytes)
 {
     double low;

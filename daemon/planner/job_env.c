@@ -126,7 +126,6 @@ char *job_env_variables(const struct fingerprint *fp, const char *id, struct err
 
 /* ---- reading ---- */
 
-/* Checks that this is a complete text of the supported version. */
 static enum status check_text(const char *text, size_t bytes, struct err *err)
 {
     const size_t checked = bytes > CHECK_BYTES ? bytes - (CHECK_BYTES - 1) : 0;

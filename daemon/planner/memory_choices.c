@@ -44,7 +44,6 @@ static const struct {
     [MEMORY_PEER] = {"cuMemCreate at the other device, accessed by this one", 7},
 };
 
-/* The state of one call. */
 struct advising {
     const struct fingerprint *fp;
     const struct memory_request *request;
@@ -125,7 +124,6 @@ static bool is_at_location(enum memory_kind kind, enum memory_location location)
            (location == LOCATION_DEVICE ? is_device : memory_kind_is_host(kind));
 }
 
-/* Returns whether the request includes memory of this kind. */
 static bool is_requested(const struct memory_request *request, enum memory_kind kind)
 {
     return is_at_location(kind, request->location) &&
@@ -195,7 +193,6 @@ static struct maybe_f64 column_of(const struct curve_point *p, enum strategy s)
     return s == STRATEGY_WINDOWS ? p->by_group_gbps : p->naive_gbps;
 }
 
-/* Returns whether a region of this size was probed with this strategy. */
 static bool is_probed(const struct curve_point *curve, uint32_t count, enum strategy s,
                       uint64_t bytes)
 {

@@ -34,7 +34,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One assignment of groups to windows. */
 struct candidate {
     uint32_t windows;
     uint16_t window_of[REACH_MAX_GROUPS];
@@ -56,7 +55,6 @@ struct plan {
     struct candidate best;
 };
 
-/* Assigns groups and cuts bounds for one number of windows. */
 static void try_windows(const struct plan *plan, uint32_t windows, struct candidate *out)
 {
     struct windows_request request = {.bytes = plan->request->bytes,
@@ -99,7 +97,6 @@ static bool search(struct plan *plan, uint32_t from, uint32_t to, bool *out_empt
     return found;
 }
 
-/* Writes one window for all SMs. */
 static void single_window(const struct plan *plan, struct placement_answer *out)
 {
     const struct sm_partition *p = &plan->fp->topology.partition;

@@ -119,7 +119,6 @@ static uint64_t longest_entry(const struct fingerprint *fp, const struct reach_l
     return longest;
 }
 
-/* Writes the length of the scope of one pass over these allocations to `*out_bytes`. */
 static enum status read_scope(const struct fingerprint *fp, const struct scope_request *request,
                               const struct reach_limit *limit, const struct layout *layout,
                               uint64_t *out_bytes, struct err *err)

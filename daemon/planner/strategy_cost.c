@@ -103,7 +103,6 @@ static enum basis weaker(enum basis a, enum basis b)
     return a == BASIS_NONE || b == BASIS_NONE ? BASIS_NONE : a > b ? a : b;
 }
 
-/* Computes `access`, `slowdown` and `basis`. */
 static void add_accesses(struct costing *c, struct strategy_answer *sizes)
 {
     struct access_cost room;
@@ -135,7 +134,6 @@ static void add_accesses(struct costing *c, struct strategy_answer *sizes)
     }
 }
 
-/* Returns the first allocation that is touched. */
 static uint32_t first_touched(const struct layout *l)
 {
     uint32_t i = 0;

@@ -40,7 +40,6 @@ enum status strategy_sizes(uint32_t element_bytes, uint32_t transaction_bytes,
     return STATUS_OK;
 }
 
-/* Writes the allocations of the job, with defaults for omitted numbers. */
 static enum status lay_out(const struct job_request *job, struct strategy_answer *out,
                            struct err *err)
 {
@@ -100,7 +99,6 @@ static enum status check_allocations(const struct job_request *job, struct err *
 
 /* ---- the options ---- */
 
-/* The state of a plan while an answer is made. */
 struct planner {
     const struct job_request *job;
     struct costing costing;
@@ -310,7 +308,6 @@ static void windows_text(const struct planner *p, struct strategy_option *o)
               how, filtered ? free_scan_text(&p->costing) : "");
 }
 
-/* Writes the reason why there is no placement in windows. */
 static void no_windows_text(const struct planner *p, struct strategy_option *o)
 {
     const struct costing *c = &p->costing;

@@ -83,7 +83,6 @@ static int64_t gain_of(int64_t a, int64_t b, int64_t moved)
     return a * a + b * b - (a - moved) * (a - moved) - (b + moved) * (b + moved);
 }
 
-/* Finds the best change between window `w` and any other. */
 static void consider_window(const struct assignment *d, uint16_t w, struct change *best)
 {
     for (uint32_t g = 0; g < d->count; g++) {
