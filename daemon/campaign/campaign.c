@@ -76,10 +76,8 @@ static const struct {
                           [DEPTH_MEMORY] = {0.1, 0.2},
                           [DEPTH_MATRIX] = {0.25, 0.5}};
 
-static void describe(struct campaign_step *out, double progress, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void describe(struct campaign_step *out, double progress, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void describe(struct campaign_step *out,
+                                                           double progress, const char *format, ...)
 {
     va_list args;
     va_start(args, format);

@@ -18,10 +18,8 @@
 NAME_FUNCTION(fingerprint_class_name, enum fingerprint_class, [FINGERPRINT_SAME] = "same",
               [FINGERPRINT_CHANGED] = "changed", [FINGERPRINT_OTHER_HARDWARE] = "other-hardware")
 
-static void differ(struct fingerprint_diff *out, enum fingerprint_class c, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void differ(struct fingerprint_diff *out, enum fingerprint_class c, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void
+differ(struct fingerprint_diff *out, enum fingerprint_class c, const char *format, ...)
 {
     va_list args;
     if (c > out->result)

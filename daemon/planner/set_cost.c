@@ -124,12 +124,7 @@ struct maybe_f64 set_cost_beyond_ns(const struct fingerprint *fp, enum set_sprea
 
 uint64_t set_cost_longest(const struct fingerprint *fp, enum set_spread spread)
 {
-    uint64_t most = 0;
-
-    for (uint32_t i = 0; i < fp->working_set_count; i++)
-        if (IS_KNOWN(gbps_of(&fp->working_sets[i], spread)) && fp->working_sets[i].set_bytes > most)
-            most = fp->working_sets[i].set_bytes;
-    return most;
+    return longest_below(fp, spread, UINT64_MAX);
 }
 
 uint64_t set_cost_shortest(const struct fingerprint *fp, enum set_spread spread)
