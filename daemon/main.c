@@ -106,8 +106,8 @@ static int main_exit_code(enum status status)
     }
 }
 
-/* Opens closed descriptors from 0 to 2. Otherwise the next file that is opened would get one of
- * them, and a log line would end up in the database. */
+/* Opens closed descriptors from 0 to 2. Otherwise the next opened file would get one of these
+ * descriptors, and a log line could be written into the database. */
 static void main_reserve_stdio(void)
 {
     int fd;

@@ -130,7 +130,7 @@ static void demo_announce(const struct listen_set *sockets, const struct snapsho
 
 /* ---- start ---- */
 
-/* Starts the pipeline. In a demo without a GPU, starts it again with a simulated one. */
+/* Starts the pipeline. In a demo without a GPU, starts it again with a simulated GPU. */
 static enum status serve_start_pipeline(struct serve *s, struct err *err)
 {
     static const char *const stand_in[] = {"h200", NULL};

@@ -10,9 +10,9 @@
 enum status serve_run(struct config *config, int argc, char **argv, const char *version,
                       struct err *err);
 
-/* --check-config: makes every step of a start up to the database, which is not opened, and undoes
- * these steps. The function warns and fails like serve_run. An address or a state file that another
- * process uses is no failure, because a running daemon uses both. */
+/* --check-config: makes and undoes every step of a start up to the database, which is not opened.
+ * The function warns and fails like serve_run. An address or a state file that another process uses
+ * is no failure, because a running daemon uses both. */
 enum status serve_check(struct config *config, struct err *err);
 
 /* Sets the log options from now on. The function may be called at any time. */

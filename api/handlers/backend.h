@@ -5,7 +5,8 @@
  * Every function is required and may be called from several threads at once; none may wait for a
  * measurement. The functions that use the database (history, fingerprint_at, observations,
  * observation, forget) are called only from a db_thread (db_thread.h). The others must not wait for
- * the disk. Functions that write into `out` write one value; after a failure it may be incomplete.
+ * the disk. Functions that write into `out` write one value; after a failure the value may be
+ * incomplete.
  */
 #ifndef REACH_API_HANDLERS_BACKEND_H
 #define REACH_API_HANDLERS_BACKEND_H
@@ -28,7 +29,7 @@ struct api_health {
     uint64_t measurements_running;
     uint64_t measurements_done; /* counted since the start, like the next member */
     uint64_t measurements_failed;
-    struct err database;          /* STATUS_OK if it can be written */
+    struct err database;          /* why the database cannot be written; STATUS_OK if it can */
     int64_t database_error_since; /* wall clock, seconds; 0 if there was no error */
     struct api_results unwritten; /* kept in memory until the database can be written */
     struct api_results dropped;   /* dropped since the start, for lack of memory */
@@ -69,7 +70,7 @@ struct api_backend {
     enum status (*history)(void *self, const char *uuid, int64_t before, uint32_t limit,
                            struct json_writer *out, struct err *err);
     /* Writes an older fingerprint under the requested id, even if the hash of the fields known here
-     * differs. Returns STATUS_NOT_FOUND if it does not exist. */
+     * differs. Returns STATUS_NOT_FOUND if the fingerprint does not exist. */
     enum status (*fingerprint_at)(void *self, const char *uuid, const char *id,
                                   struct fingerprint *out, struct err *err);
     /* Writes {"observations":[{"id","run","kind","started_at","duration_ns","value_count",

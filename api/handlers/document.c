@@ -60,7 +60,7 @@ struct document *document_new(struct json_writer *t, const char *tag)
 {
     size_t bytes = 0;
     char *const text = json_writer_end(t, &bytes);
-    char *const fitting = text ? realloc(text, bytes + 1) : NULL; /* it may be kept for hours */
+    char *const fitting = text ? realloc(text, bytes + 1) : NULL; /* some texts stay for hours */
 
     return document_new_text(fitting ? fitting : text, bytes, tag);
 }

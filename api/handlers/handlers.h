@@ -100,7 +100,7 @@ bool handlers_check_measured(const struct handlers_context *c, const struct requ
  * the document and puts it into the slot. If c->gpu is set, the slot belongs to that GPU. */
 void handlers_reply_cached(struct handlers_context *c, uint32_t slot, handlers_render_fn *render,
                            struct reply *reply);
-/* Replies that only a running daemon can answer this. */
+/* Replies that only a running daemon can answer this request. */
 void handlers_need_daemon(const struct request *request, struct reply *reply);
 
 #endif

@@ -93,7 +93,7 @@ void handlers_reply_cached(struct handlers_context *c, uint32_t slot, handlers_r
 
 /* ---- the routes ---- */
 
-/* Deletes rows, so it waits for the disk. */
+/* Deletes rows, so the function waits for the disk. */
 void handlers_forget(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     struct json_writer t;

@@ -34,7 +34,7 @@ struct reply {
 /* Makes a 200 whose document other replies share. A NULL document makes a 503 without a body, here
  * and in the functions below. */
 void reply_document(struct reply *reply, struct document *take);
-/* Makes a reply with this status, whose document no other reply shares. */
+/* Makes a reply with this status and a document that no other reply shares. */
 void reply_once(struct reply *reply, unsigned http_status, struct document *take);
 /* Makes such a reply of the text of a writer, and ends the text. */
 void reply_json(struct reply *reply, unsigned http_status, struct json_writer *t);
@@ -44,7 +44,7 @@ void reply_clear(struct reply *take);
 /* Makes the reply a problem document. */
 void reply_problem(struct reply *reply, const struct request *request,
                    const struct problem *problem);
-/* Makes the reply a problem document of this kind with this detail. */
+/* Makes the reply a problem document like `kind`, with a formatted detail. */
 void reply_refusal(struct reply *reply, const struct request *request, const struct problem *kind,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Makes the reply a problem document of an error, with its sentence, its hint and the parameter

@@ -118,9 +118,9 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **s
 }
 
 /* Cuts the query off the library's own copy of the target, which request.c does not use. Otherwise
- * the library makes a record of each query parameter in the memory of the connection. If they do
- * not fit, it has no memory left for a response, and the client waits until its deadline closes the
- * connection. */
+ * the library makes a record of each query parameter in the memory of the connection. If the
+ * records do not fit, the library has no memory left for a response, and the client waits until its
+ * deadline closes the connection. */
 static void drop_query(const char *target)
 {
     char *query = strchr((char *)(uintptr_t)target, '?'); /* the library writes there itself */
@@ -135,7 +135,7 @@ static void *on_request_line(void *cls, const char *target, struct MHD_Connectio
     struct connection *client = client_of(connection);
 
     if (!client)
-        return NULL; /* no memory for its clock: on_request closes it */
+        return NULL; /* memory ran out: on_request closes the connection */
     connections_begin(&server->clients, client, server->now);
     /* The connection keeps the transaction, because a request that the library itself refuses
      * begins here and is never completed. */

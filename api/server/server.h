@@ -36,9 +36,9 @@ struct api_options {
     struct stats *stats;        /* counters (stats.h), borrowed; NULL means the server's own */
 };
 
-/* Sets the limit of each listener: its default if it has none, or its share if the process may not
- * open enough files. Call this once for all sockets of the process, before making the servers.
- * Returns STATUS_NOT_PERMITTED if the files do not suffice for one connection each. */
+/* Sets the limit of each listener to its default if it has no limit, or to a share if the process
+ * may not open enough files. Call the function once for all sockets of the process, before making
+ * the servers. Returns STATUS_NOT_PERMITTED if the files do not suffice for one connection each. */
 enum status api_share_slots(struct api_listener *listeners, uint32_t count, struct err *err);
 
 /* Borrows cell and backend until api_server_free. */

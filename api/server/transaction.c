@@ -49,7 +49,7 @@ void transaction_free(struct transaction *take)
     free(take);
 }
 
-/* Returns whether it is GET or HEAD, which changes nothing and whose body is ignored. */
+/* Returns whether the request is GET or HEAD, which changes nothing and whose body is ignored. */
 static bool is_read_only(const struct request *request)
 {
     return strcmp(request->method, MHD_HTTP_METHOD_GET) == 0 ||

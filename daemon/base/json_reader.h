@@ -54,7 +54,7 @@ void json_reader_time(struct json_reader *in, const char *name, int64_t *out);
 void json_reader_u32_maybe(struct json_reader *in, const char *name, struct maybe_u32 *out);
 void json_reader_u64_maybe(struct json_reader *in, const char *name, struct maybe_u64 *out);
 void json_reader_f64_maybe(struct json_reader *in, const char *name, struct maybe_f64 *out);
-/* Return a borrowed value, or NULL if it is missing or the reader has failed. */
+/* Return a borrowed value, or NULL if the value is missing or the reader has failed. */
 const char *json_reader_word(struct json_reader *in, const char *name);
 const json_t *json_reader_object(struct json_reader *in, const char *name);
 const json_t *json_reader_array(struct json_reader *in, const char *name, size_t max_count);

@@ -340,7 +340,7 @@ static size_t plain_bytes(const char *v, size_t n)
         const uint64_t quote = w ^ ('"' * ones);
         const uint64_t slash = w ^ ('\\' * ones);
         if ((w | (w - 0x20 * ones) | (quote - ones) | (slash - ones)) & tops)
-            break; /* the word may hold such a byte: the loop below decides */
+            break; /* the word may contain a byte to escape: the loop below decides */
     }
     while (i < n && (unsigned char)v[i] >= 0x20 && (unsigned char)v[i] < 0x80 && v[i] != '"' &&
            v[i] != '\\')

@@ -120,7 +120,7 @@ static void sink_open(void)
     }
 }
 
-/* Writes one whole line to standard error. Returns false if it would block or there is no
+/* Writes one whole line to standard error. Returns false if the write would block or there is no
  * reader. */
 static bool sink_stderr(const char *line, size_t size)
 {
@@ -133,7 +133,7 @@ static bool sink_stderr(const char *line, size_t size)
     return write(sink.fd, line, size) == (ssize_t)size;
 }
 
-/* Sends one record to the journal. Returns false if it would block or there is no reader. */
+/* Sends one record to the journal. Returns false if the call would block or there is no reader. */
 static bool sink_journal(const char *record, size_t size)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};

@@ -29,11 +29,11 @@ enum reason {
     REASON_TOO_LITTLE_DATA,  /* not enough samples, or not enough points around the step */
     REASON_NO_DEVICE_MEMORY, /* the probe needs more free device memory than there was */
     REASON_NOT_APPLICABLE,   /* the number has no meaning here */
-    REASON_NOT_REPORTED,     /* the driver does not report it */
+    REASON_NOT_REPORTED,     /* the driver does not report the number */
     REASON_IRREGULAR,      /* the hardware follows no pattern that was found in the time allowed */
     REASON_NO_TRACE,       /* the hardware shows no effect in anything that can be measured */
-    REASON_NOT_SUPPORTED,  /* the driver or the hardware lacks it */
-    REASON_NOT_PERMITTED,  /* a limit of the process or of the system forbids it */
+    REASON_NOT_SUPPORTED,  /* the driver or the hardware lacks a needed function */
+    REASON_NOT_PERMITTED,  /* a limit of the process or of the system forbids the probe */
     REASON_NO_HOST_MEMORY, /* more host memory was needed than there was or was allowed */
     REASON_COUNT
 };

@@ -1,7 +1,7 @@
 /* memory_trim.h: returns unused pages to the kernel after a large object is freed. Any thread may
  * call the two functions. They do nothing with a sanitizer. AddressSanitizer replaces malloc, so
- * glibc's malloc is not initialized. Two threads that trim at once while it initializes crash in
- * it. */
+ * glibc's malloc is not initialized. Two threads that trim at once while glibc's malloc initializes
+ * crash in it. */
 #ifndef REACH_BASE_MEMORY_TRIM_H
 #define REACH_BASE_MEMORY_TRIM_H
 

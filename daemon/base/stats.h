@@ -2,7 +2,8 @@
  * 000 cycles changes the mean of a dozen loads but not the median.
  *
  * All functions need n >= 1 (asserted) and do not change `v`. They copy it, to the heap if n is
- * above 512. If memory runs out they count instead, which takes longer and gives the same result.
+ * above 512. If memory runs out, the functions count instead, which takes longer and gives the same
+ * result.
  */
 #ifndef REACH_BASE_STATS_H
 #define REACH_BASE_STATS_H

@@ -26,10 +26,10 @@ enum status {
     STATUS_NOT_FOUND,
     STATUS_NOT_APPLICABLE, /* the request does not apply here; not a failure */
     STATUS_NOT_OBSERVABLE, /* measured, and the hardware gives no signal */
-    STATUS_NOT_SUPPORTED,  /* this GPU, driver or build cannot do it */
-    STATUS_NOT_PERMITTED,  /* a limit of the process or of the system forbids it */
+    STATUS_NOT_SUPPORTED,  /* this GPU, driver or build lacks the function */
+    STATUS_NOT_PERMITTED,  /* a limit of the process or of the system forbids the call */
     STATUS_NO_MEMORY,      /* host memory ran out */
-    STATUS_NO_DRIVER,      /* no libcuda.so.1, or it finds no device */
+    STATUS_NO_DRIVER,      /* there is no libcuda.so.1, or the driver finds no device */
     STATUS_DRIVER_TOO_OLD,
     STATUS_GPU_BUSY,      /* the compute mode, or another process, excludes this process */
     STATUS_GPU_NO_MEMORY, /* not enough free memory on the device for a useful probe */

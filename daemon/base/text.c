@@ -19,7 +19,7 @@ size_t text_character_bytes(const char *text)
 }
 
 /* The text may contain parts of a request or of a driver's message, and may have been cut within a
- * character. Makes it one printable line of valid UTF-8, so that it can be put into JSON
+ * character. Makes the text one printable line of valid UTF-8, so that it can be put into JSON
  * unchanged. */
 void text_sanitize(char *text)
 {

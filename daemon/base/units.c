@@ -3,7 +3,7 @@
  * Parsing uses integers only, because a size is an address bound and 2^53 is less than the largest
  * size allowed. "1.5GiB" is 15 tenths of 2^30: digits are gathered into one integer, and the
  * scaling keeps the whole part and the remainder apart. 64 bits hold eighteen digits after the
- * point; further ones must be zeros.
+ * point; further digits must be zeros.
  *
  *     "1.5GiB"  -> digits 15, scale 10   -> 15 * 2^30 / 10, remainder 0 -> 1610612736
  *     "1.5GB"   -> digits 15, scale 10   -> 15 * 10^9 / 10, remainder 0 -> 1500000000
@@ -64,7 +64,7 @@ struct decimal {
 };
 
 /* Parses digits[.digits], with at least one digit on each side of the point. Returns the text
- * behind it, or NULL if it is not a number. */
+ * behind the number, or NULL if there is no number. */
 static const char *parse_decimal(const char *s, struct decimal *d)
 {
     const unsigned __int128 most = (unsigned __int128)1 << 100;
@@ -176,8 +176,7 @@ char *units_print_bytes(uint64_t bytes, char *out, size_t out_size)
     (void)snprintf(out, out_size, "%" PRIu64 "%.*s", bytes >> whole * UNIT_STEP_BITS,
                    whole > 0 ? 1 : 0, &unit_letters[whole]);
     if (bytes >> whole * UNIT_STEP_BITS < SHORT_COUNT)
-        return out; /* no fraction of a larger unit is shorter, and searching for one takes
-                       microseconds */
+        return out; /* no fraction of a larger unit is shorter, and a search takes microseconds */
     for (unsigned u = 1; u < UNIT_COUNT && bytes != 0 && out_size >= TEXT_BYTES; u++) {
         const uint64_t unit = (uint64_t)1 << (u * UNIT_STEP_BITS);
         char text[2 * TEXT_BYTES]; /* room for an exponent, which is never parsed */

@@ -29,7 +29,7 @@ enum status export_fingerprint(const char *path, const struct fingerprint *fp, s
 enum status export_table(const char *path, const struct fingerprint *fp, struct err *err);
 
 /* Writes the document of a fingerprint, one value per line. Returns STATUS_NO_MEMORY or STATUS_IO
- * if it fails. */
+ * if that fails. */
 enum status export_print(FILE *out, const struct fingerprint *fp, struct err *err);
 
 #endif

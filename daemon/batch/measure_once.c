@@ -163,7 +163,7 @@ static enum status measure_once_export(struct measure_once *o, uint32_t i,
     return status;
 }
 
-/* Counts how often the structure of a GPU differs from the first one. */
+/* Counts how often the structure of a GPU differs from its first structure. */
 static void measure_once_compare(struct measure_once *o, uint32_t i, const struct fingerprint *fp)
 {
     uint64_t structure = fingerprint_structure_hash(fp);

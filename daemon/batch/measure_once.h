@@ -1,4 +1,4 @@
-/* measure_once.h: the modes that do one thing and exit: --measure and --analyze. */
+/* measure_once.h: the modes that exit after their work: --measure and --analyze. */
 #ifndef REACH_BATCH_MEASURE_ONCE_H
 #define REACH_BATCH_MEASURE_ONCE_H
 

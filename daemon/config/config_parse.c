@@ -117,7 +117,7 @@ struct config_line {
     uint64_t seen; /* one bit for each option that was set */
 };
 
-/* Removes blanks at both ends. */
+/* Removes blanks at both ends of a text. */
 static void config_trim(const char **text, size_t *length)
 {
     while (*length > 0 && isspace((unsigned char)(*text)[0])) {
@@ -185,8 +185,8 @@ enum status config_read_text(struct config *out, const char *name, const char *t
     return STATUS_OK;
 }
 
-/* Reads the whole file to `out` (CONFIG_MAX_FILE_BYTES + 1). A pipe or a device is refused, because
- * reading it might block or never end. */
+/* Reads the whole file to `out` (CONFIG_MAX_FILE_BYTES + 1). Refuses a pipe or a device, because
+ * reading one might block or never end. */
 static enum status config_load(const char *path, char *out, size_t *out_size, struct err *err)
 {
     struct stat st;

@@ -29,7 +29,7 @@ struct config_option {
     const char *name; /* "log-level" stands for --log-level, REACHD_LOG_LEVEL and log-level = */
     enum config_section section;
     enum config_type type;
-    bool live;             /* SIGHUP can change it */
+    bool live;             /* whether SIGHUP can change the option */
     bool on;               /* default of a CONFIG_SWITCH */
     enum config_mode mode; /* the value that the option sets; 0 means none */
     size_t offset;         /* offset in struct config */

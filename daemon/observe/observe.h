@@ -70,10 +70,10 @@ struct observation_list {
 struct observation_set {
     struct gpu_identity gpu;
     struct gpu_limits limits;
-    struct observation *items; /* owned; clean ones only */
+    struct observation *items; /* owned; only clean observations */
     size_t count;
     size_t capacity;
-    struct observation_list excluded; /* disturbed and unusable ones */
+    struct observation_list excluded; /* disturbed and unusable observations */
     uint32_t others;                  /* largest number of other processes in an observation */
     size_t interrupted;               /* sum of probe_conditions.interruptions, in device memory */
     size_t disturbed; /* number of observations in device memory that are not clean */

@@ -3,7 +3,8 @@
  *
  * The bytes "values":[ begin a list of that name at any place, or a list whose name ends in an
  * escaped quote and the word. Only the whole observation may contain the former, and no object may
- * contain the latter. So a line that has its numbers elsewhere is refused with and without them.
+ * contain the latter. So a line that has its numbers elsewhere is refused with these numbers and
+ * without them.
  */
 #include "observe/observe.h"
 

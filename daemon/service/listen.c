@@ -126,7 +126,7 @@ static void listen_split(char *text, const char **host, const char **port)
     *host = *text ? text : NULL;
 }
 
-/* Takes another port of the same host, under the name of the requested one. So a check
+/* Takes another port of the same host, under the name of the requested port. So a check
  * (--check-config) does not fail because a running daemon has the address. The check does fail if
  * the other socket is in the same configuration. */
 static bool listen_stand_in(const struct addrinfo *asked, enum listen_role role,
@@ -279,7 +279,7 @@ static enum status listen_unix(const char *path, struct listen_set *set, struct 
     return STATUS_OK;
 }
 
-/* Returns an error about a requested socket, and logs one about a default. */
+/* Returns an error about a requested socket, and logs an error about a default socket. */
 static enum status listen_tolerate(enum status status, bool given, const struct err *local,
                                    struct err *err)
 {
@@ -290,8 +290,8 @@ static enum status listen_tolerate(enum status status, bool given, const struct 
     return STATUS_OK;
 }
 
-/* Returns the address of `listen` with the next port. If the port of `listen` is 0, the next one is
- * 0 too. Returns "" if there is no next port. */
+/* Returns the address of `listen` with the next port. If the port of `listen` is 0, the next port
+ * is 0 too. Returns "" if there is no next port. */
 static void listen_next_port(const char *listen, char *out, size_t out_size)
 {
     const char *colon = strrchr(listen, ':');

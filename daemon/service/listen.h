@@ -14,7 +14,7 @@ enum listen_role { LISTEN_TCP = 0, LISTEN_UNIX, LISTEN_HEALTH };
 
 struct listen_set {
     uint32_t count;
-    int fds[LISTEN_MAX]; /* listening sockets; -1 after http_threads_open took one */
+    int fds[LISTEN_MAX]; /* listening sockets; -1 if http_threads_open took the socket */
     enum listen_role roles[LISTEN_MAX];
     char addresses[LISTEN_MAX]
                   [LISTEN_TEXT_BYTES];   /* "127.0.0.1:17322", "/run/reachd/reachd.sock" */

@@ -39,7 +39,7 @@ static void state_file_up(char path[PATH_MAX])
     snprintf(path, PATH_MAX, "%s", dirname(copy));
 }
 
-/* Makes `path` and the directories above it. Existing ones are allowed. */
+/* Makes `path` and the directories above it. Existing directories are allowed. */
 static enum status state_file_make_directory(char path[PATH_MAX], struct err *err)
 {
     const mode_t mode = geteuid() == 0 ? 0755 : 0700;

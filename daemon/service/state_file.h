@@ -11,9 +11,9 @@
 enum status state_file_check(const struct config *config, struct err *err);
 
 /* Opens config->state after that check. Creates its directory if the path is the default or with
- * --demo. Falls back to memory if the option allows it. If the daemon serves, a state file that
- * cannot be written yet is no failure (store_open_degraded). The caller owns `*out`
- * (store_close). */
+ * --demo. Opens a store in memory if opening fails and the option allows that. If the daemon
+ * serves, a state file that cannot be written yet is no failure (store_open_degraded). The caller
+ * owns `*out` (store_close). */
 enum status state_file_open(const struct config *config, struct store **out, struct err *err);
 
 #endif

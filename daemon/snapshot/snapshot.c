@@ -23,12 +23,12 @@
 /* The header before every snapshot in memory. */
 struct holder {
     atomic_uint refs;
-    struct snapshot view; /* last, because it ends in a flexible array */
+    struct snapshot view; /* the last member, because it ends in a flexible array */
 };
 
 struct snapshot_cell {
     pthread_mutex_t mutex;
-    struct holder *newest;       /* guarded by mutex; the cell holds one reference */
+    struct holder *newest; /* the newest view, guarded by the mutex; the cell holds one reference */
     _Atomic uint64_t generation; /* generation of the newest view */
     int watch_fd;                /* eventfd that reports publications; -1 if there is no watcher */
 };

@@ -1,8 +1,8 @@
 /* snapshot.h: an immutable view of the current fingerprints, from which every request is answered.
  *
- * Writers (the pipeline) build a new view and publish it; readers (the API) acquire the newest,
- * read without a lock, and release it. A published view never changes. The last release frees it.
- * All functions here may be called from any thread.
+ * Writers (the pipeline) build a new view and publish it; readers (the API) acquire the newest
+ * view, read it without a lock, and release it. A published view never changes. The last release
+ * frees the view. All functions here may be called from any thread.
  */
 #ifndef REACH_SNAPSHOT_SNAPSHOT_H
 #define REACH_SNAPSHOT_SNAPSHOT_H
@@ -50,12 +50,12 @@ struct snapshot_cell; /* holds the newest view */
 struct snapshot_cell *snapshot_cell_new(void);
 void snapshot_cell_free(struct snapshot_cell *take);
 /* Returns a descriptor (eventfd, non-blocking) that becomes readable with each publication from now
- * on, or -1 on failure. The cell owns it, and it has one reader. Call it before other threads use
- * the cell. */
+ * on, or -1 on failure. The cell owns the descriptor, which has one reader. Call the function
+ * before other threads use the cell. */
 int snapshot_cell_watch(struct snapshot_cell *cell);
 
-/* Returns the generation of the newest view, without a lock. A caller can compare it with the
- * generation of its view. */
+/* Returns the generation of the newest view, without a lock. A caller can compare the result with
+ * the generation of its view. */
 uint64_t snapshot_generation(struct snapshot_cell *cell);
 /* Returns the newest view, which is never NULL and must be released with snapshot_release. */
 const struct snapshot *snapshot_acquire(struct snapshot_cell *cell);

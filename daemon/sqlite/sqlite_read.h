@@ -22,8 +22,8 @@ struct sqlite_read {
 
 /* Opens `path`, with additional SQLITE_OPEN_* `flags`. Returns STATUS_NOT_FOUND if there is no such
  * file, STATUS_INVALID_ARGUMENT if it is not a file, and STATUS_CORRUPT if it is not a database.
- * Returns STATUS_NOT_PERMITTED if it cannot be read, or its log cannot be used without writing
- * beside it. */
+ * Returns STATUS_NOT_PERMITTED if the file cannot be read, or its log cannot be used without
+ * writing beside it. */
 enum status sqlite_read_open(const struct sqlite_use *use, const char *path, int flags,
                              struct sqlite_read *out, struct err *err);
 

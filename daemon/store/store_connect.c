@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-#define HEAP_LIMIT      ((sqlite3_int64)3 << 20) /* caches shrink above this; no call fails */
+#define HEAP_LIMIT      ((sqlite3_int64)3 << 20) /* caches shrink above this size; no call fails */
 #define BUSY_TIMEOUT_MS 2000                     /* users with a shell may read the file */
 
 /* Settings that every connection gets before it may write. */

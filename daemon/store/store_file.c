@@ -1,10 +1,10 @@
 /* store_file.c: the lock, and the first hundred bytes.
  *
  * An SQLite database begins with 16 bytes "SQLite format 3\0"; bytes 60..63 are user_version and
- * 68..71 application_id, big-endian. A database of reachd has both from its first commit, which is
- * made with a rollback journal before the switch to WAL. So a file that lacks them is not from
- * reachd, with one exception. A power cut inside that first commit may leave a torn file and a
- * journal that undoes it. Only in this case SQLite may open a file without a header.
+ * 68..71 application_id, big-endian. A database of reachd has both numbers from its first commit,
+ * which is made with a rollback journal before the switch to WAL. So a file that lacks them is not
+ * from reachd, with one exception. A power cut inside that first commit may leave a torn file and a
+ * journal that undoes the commit. Only in this case SQLite may open a file without a header.
  */
 #include "store/store_file.h"
 

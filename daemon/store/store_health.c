@@ -4,7 +4,8 @@
 #include "base/log.h"
 #include "store/store_sql.h"
 
-/* If clients request the health of an idle daemon, it writes at most once in this interval. */
+/* If clients request the health of an idle daemon, the daemon writes at most once in this
+ * interval. */
 #define STORE_CHECK_AFTER (10 * NSEC_PER_SEC)
 
 void store_health(struct store *store, struct store_health *out)

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "store/store_sql.h"
 
-/* The served fingerprint of each GPU, and the one before its newest measurement. */
+/* The served fingerprint of each GPU, and the fingerprint before its newest measurement. */
 #define KNOWN_NOW                                                                                  \
     "(SELECT * FROM knowledge k WHERE (SELECT count(DISTINCT n.run) FROM knowledge n "             \
     "WHERE n.uuid = k.uuid AND n.run > k.run) < 2)"

@@ -451,7 +451,7 @@ static enum status read_run(struct reading *r, sqlite3_stmt *stmt)
                : STATUS_OK;
 }
 
-/* Appends the row's observation. A corrupt one is skipped. */
+/* Appends the row's observation. A corrupt observation is skipped. */
 static enum status read_observation(struct reading *r, sqlite3_stmt *stmt)
 {
     struct store_observation_row row;

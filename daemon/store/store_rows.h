@@ -13,8 +13,8 @@
 #define RUN_CHECKSUM         "reach_checksum(id, row_hash, state, ended_at, failure, failure_text)"
 #define OBSERVATION_CHECKSUM "reach_checksum(id, row_hash)"
 
-/* These are 1 if the columns of a row are unchanged since they were written. The document is
- * checked separately, by document_hash. */
+/* These expressions are 1 if the columns of a row are unchanged since they were written. The
+ * document is checked separately, by document_hash. */
 #define RUN_IS_GOOD                                                                                \
     "(row_hash = reach_row_hash(uuid, depth, started_at, document_hash) "                          \
     "AND checksum = " RUN_CHECKSUM ")"

@@ -52,8 +52,8 @@ struct store_queue {
 };
 
 /* Reads have a connection of their own, so that an answer does not wait for a writer's fsync. A
- * store in memory has one connection for both. The mutexes are locked in the order writing,
- * reading, state. */
+ * store in memory has one connection for reads and writes. The mutexes are locked in the order
+ * writing, reading, state. */
 struct store {
     char *path;
     bool in_memory;
@@ -73,7 +73,7 @@ struct store {
     uint64_t reported_changes; /* health_changes when store_wait last returned */
     /* The next three are guarded by the writing mutex. */
     int64_t last_run;      /* the highest run number so far */
-    int64_t first_run;     /* the first run of this process; 0 if it has none yet */
+    int64_t first_run;     /* the first run of this process; 0 before its first run */
     bool runs_interrupted; /* runs of an earlier process may still be recorded as running */
     atomic_bool stop_soon; /* whether maintenance should end soon (store_wake) */
 };

@@ -75,8 +75,8 @@ struct worker_timeouts {
 int worker_stop(struct worker *take, const struct worker_timeouts *timeouts);
 
 /* The worker's main, in its own process: reads messages from `in_fd` and answers on `out_fd` until
- * the former is closed. Both are 3 if the daemon has started it; they are 0 and 1 if a person
- * drives it (`reachd --worker=stdio`). Returns the exit code. (worker_main.c) */
+ * the former is closed. Both descriptors are 3 if the daemon has started the worker. They are 0 and
+ * 1 if a person drives it (`reachd --worker=stdio`). Returns the exit code. (worker_main.c) */
 int worker_main(int in_fd, int out_fd);
 
 #endif

@@ -1,6 +1,6 @@
 /* worker_main.c: the measurement process, which opens one GPU, has one conversation, and exits.
  *
- * Try it by hand (`reachd --worker=stdio` reads these lines from a terminal or a pipe):
+ * `reachd --worker=stdio` reads these lines from a terminal or a pipe:
  *
  *     {"do":"options","simulated":["h200"]}
  *     {"do":"list"}                       -> {"ok":"list","gpu":{"uuid":"SIM-..",..}} for each
@@ -14,9 +14,10 @@
  * "open" takes the first GPU.
  *
  * A message that cannot be carried out is answered {"error":slug,"text":message} and the
- * conversation continues. Anything but a JSON object, and a line that is too long, ends it
- * (WORKER_EXIT_MALFORMED): the peer is out of step. After a lost GPU or a hung kernel any call of
- * the driver may hang, so the process reports it and exits without closing (WORKER_EXIT_GPU).
+ * conversation continues. Anything but a JSON object, and a line that is too long, ends the
+ * conversation (WORKER_EXIT_MALFORMED), because the peer is out of step. After a lost GPU or a hung
+ * kernel any call of the driver may hang, so the process reports it and exits without closing
+ * (WORKER_EXIT_GPU).
  *
  * SIGTERM is blocked except while waiting for a message. A running probe is finished (it has its
  * own deadline), then the GPU is closed and the process ends. The kernel sends SIGTERM when the
