@@ -191,9 +191,9 @@ static void read_sets(const struct sets_estimate *sets, struct tlb_level *out)
     memcpy(out->runs, sets->runs, sizeof out->runs);
 }
 
-/* The page size is known if the driver reports it. The driver does not report the page size of a
- * plain allocation. Managed memory is not probed on hardware, because a careless request can take
- * the whole GPU down. */
+/* Fills in the sizes of pages. A page size is known if the driver reports it. The driver does not
+ * report the page size of a plain allocation. Managed memory is not probed on hardware, because a
+ * careless request can take the whole GPU down. */
 static void read_pages(const struct observation_set *set, struct fingerprint *out)
 {
     const struct maybe_u64 granule = KNOWN_U64(set->limits.granule_bytes);
@@ -209,8 +209,9 @@ static void read_pages(const struct observation_set *set, struct fingerprint *ou
         out->page_bytes[ALLOCATION_PLAIN] = out->page_bytes[ALLOCATION_MANAGED] = granule;
 }
 
-/* The largest footprint of any sweep showed no further step. So the last level's misses are served
- * by one level with a longer reach or by page walks; the sweep cannot distinguish the two. */
+/* Reports the largest footprint of any sweep. It showed no further step, so the misses of the last
+ * level are served by a level with a longer reach or by page walks. The sweep cannot distinguish
+ * the two. */
 static void read_beyond(const struct observation_set *set, struct fingerprint *out)
 {
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)

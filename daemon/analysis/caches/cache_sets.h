@@ -1,5 +1,5 @@
-/* cache_sets.h: the sets, ways and replacement of a private cache (docs/caches.md). The functions
- * are pure. */
+/* cache_sets.h: finds the sets, ways and replacement of a private cache (docs/caches.md). The
+ * functions are pure. */
 #ifndef REACH_ANALYSIS_CACHES_CACHE_SETS_H
 #define REACH_ANALYSIS_CACHES_CACHE_SETS_H
 

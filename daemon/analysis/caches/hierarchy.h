@@ -1,5 +1,5 @@
-/* hierarchy.h: the data caches and the latency of memory, from CACHE observations. The functions
- * are pure.
+/* hierarchy.h: finds the data caches and the latency of memory, from CACHE observations. The
+ * functions are pure.
  *
  * One thread walks a cycle of elements again and again and times every load (Mei and Chu 2016,
  * section 4.2). A private cache is found step by step. Each step requests the probes that it needs,

@@ -1,5 +1,5 @@
-/* l2_memory.c: latencies of the L2 and of memory, and the bytes that a miss of the L2 loads; see
- * hierarchy.h.
+/* l2_memory.c: finds the latencies of the L2 and of memory, and the bytes that a miss of the L2
+ * loads; see hierarchy.h.
  *
  * Memory answers in two modes if the L2 has two sides, and some loads take longer still (a bank
  * that is refreshed). The modes are the two highest peaks in the distribution of the cycles of the

@@ -1,5 +1,5 @@
-/* l2_size.h: how much of a footprint stays in the L2, which lines are evicted first, and how long a
- * line is. The functions are pure. */
+/* l2_size.h: finds how much of a footprint stays in the L2, which lines are evicted first, and how
+ * long a line is. The functions are pure. */
 #ifndef REACH_ANALYSIS_CACHES_L2_SIZE_H
 #define REACH_ANALYSIS_CACHES_L2_SIZE_H
 

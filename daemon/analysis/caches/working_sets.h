@@ -1,5 +1,5 @@
-/* working_sets.h: throughput of random reads of a set, by its length and its spread over the SMs,
- * from WORKING_SET_READ observations. The functions are pure.
+/* working_sets.h: finds the throughput of random reads of a set, by its length and its spread over
+ * the SMs, from WORKING_SET_READ observations. The functions are pure.
  *
  * Throughput bends at a length that fills a cache: first the L1 of each SM, then the L2. The L2
  * keeps less data that SMs of both of its sides read. Each length is twice the previous one. There

@@ -1,5 +1,5 @@
-/* memory.h: the speed and the reach of one kind of memory (types/memory_kind.h). The functions are
- * pure.
+/* memory.h: finds the speed and the reach of one kind of memory (types/memory_kind.h). The
+ * functions are pure.
  *
  * Random reads by all SMs over growing regions are fast up to the reach and slow beyond it. A
  * region is reached if it is read at 90 % of the plateau. Beyond it each group in its own window

@@ -1,6 +1,6 @@
-/* window_level.h: the TLB level that limits the window of a group. The functions are pure. The
- * analysis, which reports this level, and the campaign, which measures throughput with it, share
- * the functions. */
+/* window_level.h: finds the TLB level that limits the window of a group. The functions are pure.
+ * The analysis, which reports this level, and the campaign, which measures throughput with it,
+ * share the functions. */
 #ifndef REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 #define REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
 

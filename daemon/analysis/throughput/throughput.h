@@ -1,5 +1,5 @@
-/* throughput.h: throughput of random 128-byte reads, from READ observations. The functions are
- * pure.
+/* throughput.h: finds the throughput of random 128-byte reads, from READ observations. The
+ * functions are pure.
  *
  * A READ observation with one window is naive. With several windows it is "by group" if every group
  * of the window level lies in one window. Otherwise it is "by SM", the control (Walker 2024,
