@@ -27,8 +27,7 @@ enum {
     MOST_SAMPLES = 4096,
     POINT_WITHIN = 0,
     POINT_EDGE,
-    /* somewhat beyond the edge: some sets overflow, and a farther level rarely overflows */
-    POINT_JUST,
+    POINT_JUST, /* beyond the edge: some sets overflow, and a farther level rarely does */
     POINT_BEYOND,
     LEVEL_POINTS,
     /* The penalty of a smaller level is the median of a few loads; one outlier moves it. */

@@ -28,10 +28,8 @@ const char *check_result_name(enum check_result r);
 
 struct check {
     enum check_result result;
-    /* the first message with the worst result; always terminated */
-    char message[VERDICT_MESSAGE_BYTES];
-    /* number of SMs that all rounds together found in another group than before */
-    uint32_t moved_sms;
+    char message[VERDICT_MESSAGE_BYTES]; /* first message of the worst result; terminated */
+    uint32_t moved_sms; /* number of SMs that were found in another group than before */
     uint32_t looked_at; /* number of levels and groups that were compared */
 };
 

@@ -111,8 +111,7 @@ static void classify_loads(const struct observation *o, struct assessment *out)
     size_t away = 0;
     size_t nothing = 0;
     size_t too_quick = 0;
-    /* a hit in L1 may take less */
-    const uint32_t least = o->spec.kind == PROBE_CACHE ? 0 : LEAST_CYCLES;
+    const uint32_t least = o->spec.kind == PROBE_CACHE ? 0 : LEAST_CYCLES; /* L1 is faster */
     /* A probe without a load times only the clock, so values of 0 are normal there. */
     const bool any_load = o->spec.kind != PROBE_CACHE || o->spec.path != PATH_NONE;
     for (size_t i = 0; i < n; i++) {

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LRU_SHARE   0.97 /* least share of loads that miss in an overflowed set under LRU */
-#define OTHER_SHARE 0.90
-/* least share of missing lines that also hit, if the policy is not LRU */
-#define FLIPPING_SHARE 0.2
+#define LRU_SHARE      0.97 /* least share of loads that miss in an overflowed set under LRU */
+#define OTHER_SHARE    0.90
+#define FLIPPING_SHARE 0.2 /* least share of missing lines that also hit, if not LRU */
 #define STEADY_SHARE   0.01
 
 enum {
@@ -21,8 +20,7 @@ enum {
 
 struct set_walks {
     const struct observation *o;
-    /* the walks of `o`, timed one lap later; NULL if there are none */
-    const struct observation *later;
+    const struct observation *later; /* the walks of `o`, timed one lap later, or NULL */
     struct walk_votes before, at;
 };
 
@@ -72,8 +70,7 @@ static enum reason read_steps(struct chase *c, struct set_walks *s)
     }
     c->ways = (uint32_t)first - 1;
     if (c->block == 0)
-        /* one set: all lines join at once, later lines one by one */
-        c->block = since == STEPS ? 1 : 0;
+        c->block = since == STEPS ? 1 : 0; /* one set: all lines join at once, then single lines */
     if (c->lines % c->ways != 0 || c->block == 0)
         return REASON_IRREGULAR;
     c->sets = c->lines / c->ways;

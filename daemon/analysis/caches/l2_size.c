@@ -14,30 +14,25 @@
 /* share within which the misses of all longer footprints agree with the size */
 #define SHARP 0.1
 /* greatest age of young lines, as a multiple of the number of lines that stay */
-#define YOUNG 0.5
-#define OLD   2.0
-/* least length of a footprint with old lines, in multiples of the part that stays */
-#define LONG        3
+#define YOUNG       0.5
+#define OLD         2.0
+#define LONG        3    /* shortest footprint with old lines, in multiples of what stays */
 #define LONGEST     8    /* longer footprints, in the same multiples, may also miss translations */
 #define LRU_YOUNG   0.97 /* least share of the young lines that stay, if the oldest go first */
 #define LRU_OLD     0.03 /* largest share of the old lines that stay */
 #define OTHER_YOUNG 0.90
-/* greatest part of a long footprint that stays, as a multiple of the least */
-#define MOST_VARIED 1.5
+#define MOST_VARIED 1.5  /* greatest part of long footprints that stays, relative to the least */
 #define LINE_LEAST  0.05 /* least share of loads that miss if every line is loaded */
-/* least share of the misses at the first stride, up to the length of a line */
-#define LINE_SAME 0.5
-#define LINE_NONE 0.25
-/* share of the way from a hit to the threshold up to which a load surely hits */
-#define SURE_HIT  0.6
-#define OTHER_OLD 0.08
+#define LINE_SAME   0.5  /* least share of the first stride's misses, up to the length of a line */
+#define LINE_NONE   0.25
+#define SURE_HIT    0.6 /* share of the way from a hit to the threshold that is surely a hit */
+#define OTHER_OLD   0.08
 
 enum {
     SIZE_SAMPLES = 1024,
     REFINE_SAMPLES = 2048,
     REFINE_POINTS = 15,
-    /* most stretches of the sweep that are searched for a footprint that fits */
-    REFINE_STRETCHES = 3,
+    REFINE_STRETCHES = 3, /* most stretches that are searched for a footprint that fits */
     LEAST_SURVIVORS = 128,
     LEAST_THERE = 32, /* least number of loads that hit in a footprint that counts */
     LINE_FIRST = 32,

@@ -10,8 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* least excess of a sum of ranks, in standard errors; some hundred sums are compared */
-#define SURE_Z 6.0
+#define SURE_Z 6.0 /* least excess of a rank sum, in standard errors; hundreds are compared */
 #define ALIKE  0.5
 /* least excess of a first load, as a share of a load; less is a period of the memory itself */
 #define LEAST_LONGER 0.03

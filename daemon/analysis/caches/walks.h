@@ -20,9 +20,8 @@ struct cache_walks {
     uint16_t sm_ids[REACH_MAX_SMS];
     uint32_t ask_count;
     struct probe_spec asks[WALKS_MAX_ASKS];
-    bool refused; /* a probe cannot run here, because the range is too short */
-    /* cost of reading the clock in every timed load; 0 until walks_clock has found it */
-    double clock_cycles;
+    bool refused;        /* a probe cannot run here, because the range is too short */
+    double clock_cycles; /* cost of reading the clock in a timed load; 0 if not known */
 };
 
 /* Returns the observation of `spec`, or NULL if the probe was requested now or refused. Fills in

@@ -34,8 +34,7 @@ enum {
     DENSE_RUN = 40,  /* number of points of a plateau that allows the smaller ratio */
     CENTER_RUN = 64, /* number of first points of a plateau whose median is its height */
     TRIM_RUN = 5,
-    /* number of later points that must lie on the plateau if a point is an outlier */
-    LOOK_AHEAD = 3
+    LOOK_AHEAD = 3 /* number of points on the plateau that must follow an outlier */
 };
 
 struct run {

@@ -16,9 +16,8 @@
 #define LOSS_LEAST 0.5
 #define LOSS_MOST  1.6 /* largest loss on the diagonal; above it, something else became slow */
 /* largest spread of a row without contrast, as a share of the penalty */
-#define FLAT_SHARE 0.25
-/* largest distance of a latency from a miss, as a share of the penalty */
-#define ABSOLUTE_SLACK 0.25
+#define FLAT_SHARE     0.25
+#define ABSOLUTE_SLACK 0.25 /* largest distance of a latency from a miss, in penalties */
 
 enum cell { CELL_LOW = 0, CELL_UNSURE, CELL_HIGH };
 
@@ -61,8 +60,7 @@ static int level_of(const struct probe_spec *spec, const struct curve_levels *le
         if (2 * one < first || one >= full)
             continue; /* the entries are never lost, or always */
         if (one > first * MOST_PAGES || 2 * one < full || found >= 0 || !level->settled)
-            /* the loss is partial, a second level is tested, or the penalty is unknown */
-            return -1;
+            return -1; /* partial loss, a second level, or an unknown penalty */
         found = (int)k;
     }
     return found;

@@ -27,12 +27,11 @@
 
 struct mean_sharing {
     enum shared_by shared_by;
-    struct maybe_f64 confidence; /* 0..1: distance of the worst value from the threshold */
-    struct sm_partition found;   /* valid if shared_by is SHARED_GROUP or SHARED_SM */
-    /* loss of each SM when it evicts itself, by SM id; 0 if not measured */
-    double loss_cycles[REACH_MAX_SMS];
-    uint32_t matrices;  /* number of matrices that gave this result */
-    enum reason reason; /* why shared_by is SHARED_UNKNOWN */
+    struct maybe_f64 confidence;       /* 0..1: distance of the worst value from the threshold */
+    struct sm_partition found;         /* valid if shared_by is SHARED_GROUP or SHARED_SM */
+    double loss_cycles[REACH_MAX_SMS]; /* loss of an SM by itself, by SM id; 0 if unknown */
+    uint32_t matrices;                 /* number of matrices that gave this result */
+    enum reason reason;                /* why shared_by is SHARED_UNKNOWN */
 };
 
 /* Derives the sharing of each of `levels` from the matrices in `set` about it; `out` has

@@ -38,11 +38,9 @@ struct level_estimate {
     bool test_clean;               /* the reference of the last entry test fitted */
     /* share of missing loads in the last entry test, corrected for noise */
     double test_misses;
-    /* excess of the hits in the last entry test over the hits in the first */
-    double slower_hits_cycles;
-    /* share of loads on the right side of the threshold; the lower of hits and misses */
-    double separation;
-    bool test_wanted; /* the next entry test tests `wanted` */
+    double slower_hits_cycles; /* excess of hits in the last entry test over the first */
+    double separation; /* lower share, of hits or misses, on the right side of the threshold */
+    bool test_wanted;  /* the next entry test tests `wanted` */
     struct level_bracket wanted;
 
     /* Results of the refinement, at a stride of entry_bytes. 0 means unknown. */
@@ -58,12 +56,9 @@ struct level_estimate {
     /* lo_pages and hi_pages are neighbors without contradiction, so lo_pages is the number of
      * entries. If false, the two only serve to choose other probes. */
     bool counted;
-    /* pages hit in one lap and miss in the next: the level is not LRU, or was disturbed */
-    bool non_lru;
-    /* hits grew slower than the nearer levels explain, so another level hides the sharing */
-    bool masked;
-    /* a nearer level overflows within this step, so neither level was measured alone */
-    bool merged;
+    bool non_lru; /* pages hit in one lap and miss in the next: not LRU, or disturbed */
+    bool masked;  /* hits grew slower for no known reason: another level hides the sharing */
+    bool merged;  /* a nearer level overflows within this step; both were measured together */
     /* Evidence of the fields above for the fingerprint (docs/methods.md). */
     struct evidence entry_evidence;
     struct evidence reach_evidence;

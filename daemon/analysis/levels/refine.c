@@ -41,12 +41,11 @@ enum {
     FEWEST_DIFFERENCES = 4
 };
 
-#define BY_CHANCE   1e-5 /* a less probable result is not chance */
-#define LIKELY_SEEN 0.98 /* least share of missing pages that must look like misses */
-/* share of pages that may miss after the warm lap (H200: 5 of 2049) */
-#define SETTLING               0.004
-#define FULL_SHARE             0.95 /* least share of misses that counts as a miss of every load */
-#define SMALL_MISSES           0.05 /* between these two shares of misses, LRU and chance differ */
+#define BY_CHANCE              1e-5  /* a less probable result is not chance */
+#define LIKELY_SEEN            0.98  /* least share of missing pages that must look like misses */
+#define SETTLING               0.004 /* share of pages that may miss after a lap (H200: 5 of 2049) */
+#define FULL_SHARE             0.95  /* least share of misses that counts as a miss of every load */
+#define SMALL_MISSES           0.05  /* between these two shares of misses, LRU and chance differ */
 #define LARGE_MISSES           0.95
 #define MOST_OVERLAP           0.05 /* largest overlap with which shares are exact to a twentieth */
 #define PENALTY_SHARE          0.2
@@ -55,10 +54,9 @@ enum {
 #define QUARTILES_OF_SIGMA 1.349
 /* error of the difference of two medians, in sigmas of one load */
 #define ERROR_OF_MEDIAN 1.8
-/* required precision of a penalty: this number of cycles, or PENALTY_PART */
-#define PENALTY_CYCLES 2.0
-#define PENALTY_PART   0.05
-#define MOST_SHIFT     4.0 /* cycles; a level that costs less cannot be detected (sweep.c) */
+#define PENALTY_CYCLES  2.0 /* required precision of a penalty in cycles, or PENALTY_PART */
+#define PENALTY_PART    0.05
+#define MOST_SHIFT      4.0 /* cycles; a level that costs less cannot be detected (sweep.c) */
 
 /* The rates of single loads at the reference point. */
 struct noise {

@@ -11,8 +11,7 @@
 
 enum { REFINE_MOST_LAPS = 64 };
 
-/* a page is certain at odds of this multiple of the number of pages */
-#define REFINE_PAGE_ODDS     100.0
+#define REFINE_PAGE_ODDS     100.0 /* least odds of a certain page, times the number of pages */
 #define REFINE_MOST_CONFUSED 0.45
 
 /* Makes the next refinement. Returns false if the level cannot be refined further. */

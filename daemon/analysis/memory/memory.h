@@ -44,8 +44,7 @@ struct memory_estimate {
     enum memory_kind kind;
     uint32_t peer;
     bool tried;
-    /* bytes of the range of this memory; absent if it cannot be allocated */
-    struct maybe_u64 bytes;
+    struct maybe_u64 bytes; /* bytes of the range; absent if it cannot be allocated */
     char peer_uuid[64];
     struct maybe_u64 peer_bytes;                 /* bytes of all memory of the peer */
     uint32_t windows;                            /* number of windows of by_group and by_sm */

@@ -330,8 +330,7 @@ static void fill_latency(const struct series *s, const struct fingerprint_shared
 {
     if (!s->o)
         return;
-    /* at the shortest distance, lanes are side by side */
-    out->latency_cycles = KNOWN_F64(s->cycles[0]);
+    out->latency_cycles = KNOWN_F64(s->cycles[0]); /* lanes are side by side */
     out->evidence.latency_cycles = evidence_of_point(s->o, 0);
     if (!IS_KNOWN(banks->banks)) {
         out->conflict_cycles = (struct maybe_f64){banks->banks.known, banks->banks.reason, 0};

@@ -271,8 +271,7 @@ void clusters_derive(const struct observation_set *set, struct fingerprint *out)
     struct fingerprint_clusters *const c = &out->clusters;
     double own[PROBE_MAX_REPEATS];
 
-    /* the source reports no shared memory and no clusters */
-    if (set->limits.shared_block_bytes == 0)
+    if (set->limits.shared_block_bytes == 0) /* the source reports no clusters */
         return;
     if (set->limits.cluster_sms == 0) {
         c->largest = UNKNOWN_U32(REASON_NOT_SUPPORTED);

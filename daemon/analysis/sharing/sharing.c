@@ -198,11 +198,10 @@ struct vote {
     uint32_t level_count;
     uint32_t k;
     uint32_t sms;
-    uint16_t pivot; /* SM id */
-    /* observation of this vote; at first the pivot's first observation */
-    const struct observation *o;
-    uint32_t outer; /* repeat of a ROUND, or row of PAIRS */
-    uint32_t next;  /* the repeat or row at which to continue */
+    uint16_t pivot;              /* SM id */
+    const struct observation *o; /* observation of this vote; at first the pivot's first */
+    uint32_t outer;              /* repeat of a ROUND, or row of PAIRS */
+    uint32_t next;               /* the repeat or row at which to continue */
 };
 
 static bool next_vote(struct vote *v)

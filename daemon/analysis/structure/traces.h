@@ -25,8 +25,7 @@ struct trace_ask {
     uint64_t pages;         /* > control_pages */
     uint64_t control_pages; /* number of pages that fit the level */
     uint32_t samples;       /* timed loads */
-    /* untimed laps until the levels on the way repeat themselves in every lap */
-    uint32_t warm_laps;
+    uint32_t warm_laps;     /* untimed laps until all levels repeat themselves in every lap */
 };
 
 /* The result of all observations of one cycle. Bit i stands for page i. */

@@ -23,10 +23,9 @@ enum {
 
 /* The reads to make next. */
 struct group_asks {
-    uint32_t total;   /* number of reads of groups alone and of pairs */
-    uint32_t missing; /* number of these reads that are missing */
-    /* number of further reads, of slow pairs and of groups whose repeats disagree */
-    uint32_t closer;
+    uint32_t total;          /* number of reads of groups alone and of pairs */
+    uint32_t missing;        /* number of these reads that are missing */
+    uint32_t closer;         /* number of further reads of slow pairs and of uncertain groups */
     uint32_t closer_missing; /* number of closer reads that are missing */
     uint32_t count;          /* number of missing probes in `specs`; more may be missing */
     struct probe_spec specs[GROUP_READS_MAX_ASKS];
