@@ -35,30 +35,20 @@ static uint32_t steps_from(uint64_t base, uint64_t l2_bytes)
     return 1;
 }
 
-/* Adds the lengths of sets that caches of `l2_bytes` may keep and that fit this much memory. */
-static void add_sets(uint64_t l2_bytes, uint64_t memory_bytes, struct probe_spec *spec)
+/* Adds the lengths of sets of `least_bytes` or more that caches of `l2_bytes` may keep and that fit
+ * this much memory. */
+static void add_sets(uint64_t l2_bytes, uint64_t least_bytes, uint64_t memory_bytes,
+                     struct probe_spec *spec)
 {
     for (uint64_t base = SMALLEST_SET; base <= LARGEST_SET; base *= 2) {
         const uint32_t steps = steps_from(base, l2_bytes);
         for (uint32_t k = 0; k < steps; k++) {
             const uint64_t bytes = base / QUARTERS * (QUARTERS + k * QUARTERS / steps);
-            if (bytes <= memory_bytes && bytes <= LARGEST_SET &&
+            if (bytes >= least_bytes && bytes <= memory_bytes && bytes <= LARGEST_SET &&
                 spec->point_count < FINGERPRINT_MAX_WORKING_SETS / TRANSACTIONS)
                 spec->points[spec->point_count++] = bytes;
         }
     }
-}
-
-/* Drops the sets of fewer than `least_bytes`. */
-static void drop_below(struct probe_spec *spec, uint64_t least_bytes)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < spec->point_count; i++)
-        if (spec->points[i] >= least_bytes)
-            spec->points[kept++] = spec->points[i];
-    memset(&spec->points[kept], 0, (spec->point_count - kept) * sizeof spec->points[0]);
-    spec->point_count = kept;
 }
 
 /* Adds the SMs on the side of the first SM. Returns false if the sides are not known. */
@@ -78,6 +68,10 @@ static bool make_spec(const struct observation_set *set, const struct fingerprin
                       uint32_t sms, enum set_read part, uint32_t transaction_bytes,
                       struct probe_spec *out)
 {
+    const uint64_t least_bytes = part == SET_READ_OWN    ? (uint64_t)sms * LEAST_OF_SM_BYTES
+                                 : part == SET_READ_NEAR ? set->gpu.l2_cache_bytes / NEAR_DIVISOR
+                                                         : 0;
+
     *out = (struct probe_spec){.kind = PROBE_WORKING_SET_READ,
                                .stride_bytes = ANY_GRANULE_BYTES,
                                .repeats = READ_REPEATS,
@@ -85,11 +79,7 @@ static bool make_spec(const struct observation_set *set, const struct fingerprin
                                .seed = READ_SEED,
                                .transaction_bytes = transaction_bytes,
                                .set_read = part};
-    add_sets(set->gpu.l2_cache_bytes, set->limits.backing_bytes, out);
-    if (part == SET_READ_OWN)
-        drop_below(out, (uint64_t)sms * LEAST_OF_SM_BYTES);
-    else if (part == SET_READ_NEAR)
-        drop_below(out, set->gpu.l2_cache_bytes / NEAR_DIVISOR);
+    add_sets(set->gpu.l2_cache_bytes, least_bytes, set->limits.backing_bytes, out);
     return (part != SET_READ_NEAR || set_sides(l2, out)) &&
            probe_check(out, &set->limits, NULL) == STATUS_OK;
 }
