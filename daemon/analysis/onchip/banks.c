@@ -258,29 +258,22 @@ static struct series read_series(const struct observation_set *set, const uint16
     return s;
 }
 
-static struct line fit_banks(const struct series *s, uint32_t banks, uint32_t bank_bytes)
+static void count_passes(const struct series *s, uint32_t banks, uint32_t bank_bytes, double *out)
 {
-    double passes[STRIDES];
-
     for (uint32_t i = 0; i < STRIDES; i++)
-        passes[i] =
+        out[i] =
             banks_passes(banks, bank_bytes, s->o->spec.transaction_bytes, s->o->spec.points[i]);
-    return fit(s->cycles, passes, STRIDES);
 }
 
 /* Returns the root mean square error, in cycles, if passes are visible only when they take longer
  * than the latency. The latency then hides small numbers of passes. */
-static double hidden_error(const struct series *s, uint32_t banks, uint32_t bank_bytes)
+static double hidden_error(const struct series *s, const double *passes)
 {
-    double passes[STRIDES];
     double most = 1;
     double left = 0;
 
-    for (uint32_t i = 0; i < STRIDES; i++) {
-        passes[i] =
-            banks_passes(banks, bank_bytes, s->o->spec.transaction_bytes, s->o->spec.points[i]);
+    for (uint32_t i = 0; i < STRIDES; i++)
         most = fmax(most, passes[i]);
-    }
     const double each = (s->low + s->range) / most;
     for (uint32_t i = 0; i < STRIDES; i++)
         left += pow(s->cycles[i] - fmax(s->low, each * passes[i]), 2);
@@ -292,6 +285,7 @@ static double hidden_error(const struct series *s, uint32_t banks, uint32_t bank
 static void find_banks(const struct series *s, struct fingerprint_shared *out)
 {
     struct line best = {.error = INFINITY};
+    double passes[STRIDES];
     double next = INFINITY;
     double hidden = INFINITY;
     uint32_t banks = 0;
@@ -302,8 +296,9 @@ static void find_banks(const struct series *s, struct fingerprint_shared *out)
         return;
     }
     for (uint32_t k = 0; k < COUNTS * LENGTHS; k++) {
-        const struct line l = fit_banks(s, bank_counts[k / LENGTHS], bank_lengths[k % LENGTHS]);
-        hidden = fmin(hidden, hidden_error(s, bank_counts[k / LENGTHS], bank_lengths[k % LENGTHS]));
+        count_passes(s, bank_counts[k / LENGTHS], bank_lengths[k % LENGTHS], passes);
+        const struct line l = fit(s->cycles, passes, STRIDES);
+        hidden = fmin(hidden, hidden_error(s, passes));
         if (l.error < best.error) {
             next = best.error;
             best = l;
@@ -328,6 +323,8 @@ static void find_banks(const struct series *s, struct fingerprint_shared *out)
 static void fill_latency(const struct series *s, const struct fingerprint_shared *banks,
                          struct shared_width *out)
 {
+    double passes[STRIDES];
+
     if (!s->o)
         return;
     out->latency_cycles = KNOWN_F64(s->cycles[0]); /* lanes are side by side */
@@ -336,7 +333,8 @@ static void fill_latency(const struct series *s, const struct fingerprint_shared
         out->conflict_cycles = (struct maybe_f64){banks->banks.known, banks->banks.reason, 0};
         return;
     }
-    const struct line l = fit_banks(s, banks->banks.v, banks->bank_bytes.v);
+    count_passes(s, banks->banks.v, banks->bank_bytes.v, passes);
+    const struct line l = fit(s->cycles, passes, STRIDES);
     if (l.error > FIT_SHARE * s->range || l.slope <= 0) {
         out->conflict_cycles = UNKNOWN_F64(REASON_IRREGULAR);
         return;

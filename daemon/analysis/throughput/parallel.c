@@ -140,14 +140,14 @@ static uint32_t read_by_sms(const struct observation_set *set, struct sms_point 
 
 /* Returns the index of the first point after which all points reach ENOUGH_SHARE of the plateau.
  * Returns `count` if the last one does not. */
-static uint32_t first_enough(const struct sms_point *points, uint32_t count)
+static uint32_t first_enough(const struct sms_point *points, uint32_t count, double *plateau)
 {
-    double plateau = 0;
     uint32_t first = count;
 
+    *plateau = 0;
     for (uint32_t i = 0; i < count; i++)
-        plateau = fmax(plateau, points[i].gbps.v);
-    while (first > 0 && points[first - 1].gbps.v >= ENOUGH_SHARE * plateau)
+        *plateau = fmax(*plateau, points[i].gbps.v);
+    while (first > 0 && points[first - 1].gbps.v >= ENOUGH_SHARE * *plateau)
         first--;
     return first;
 }
@@ -156,6 +156,7 @@ static uint32_t first_enough(const struct sms_point *points, uint32_t count)
 static uint32_t next_sms(const struct observation_set *set, uint32_t sms)
 {
     struct sms_point points[FINGERPRINT_MAX_BY_SMS];
+    double plateau;
 
     for (uint32_t k = 1; k <= STEPS; k++) {
         const uint32_t n = (sms * k + STEPS - 1) / STEPS;
@@ -163,7 +164,7 @@ static uint32_t next_sms(const struct observation_set *set, uint32_t sms)
             return n;
     }
     const uint32_t count = read_by_sms(set, points);
-    const uint32_t first = first_enough(points, count);
+    const uint32_t first = first_enough(points, count, &plateau);
     const uint32_t below = first > 0 ? points[first - 1].sms : 0;
     const uint32_t finest = sms / FINEST_SHARE > 0 ? sms / FINEST_SHARE : 1;
     if (count == FINGERPRINT_MAX_BY_SMS || first == count || points[first].sms - below <= finest)
@@ -281,9 +282,10 @@ static void read_surface(const struct observation *o, struct fingerprint_paralle
 
 static void find_sms(const struct observation_set *set, struct fingerprint_parallelism *p)
 {
+    double plateau;
+
     p->by_sms_count = read_by_sms(set, p->by_sms);
-    const uint32_t first = first_enough(p->by_sms, p->by_sms_count);
-    double plateau = 0;
+    const uint32_t first = first_enough(p->by_sms, p->by_sms_count, &plateau);
 
     if (first == p->by_sms_count)
         return;
@@ -291,8 +293,6 @@ static void find_sms(const struct observation_set *set, struct fingerprint_paral
         p->sms_enough = p->sms_short = NOT_OBSERVABLE_U32(REASON_NO_CONTRAST);
         return;
     }
-    for (uint32_t i = 0; i < p->by_sms_count; i++)
-        plateau = fmax(plateau, p->by_sms[i].gbps.v);
     p->sms_enough = KNOWN_U32(p->by_sms[first].sms);
     p->sms_short = KNOWN_U32(p->by_sms[first - 1].sms);
     p->evidence.sms_enough = evidence_of_cut(EVIDENCE_SM_COUNTS, p->by_sms[first].gbps.v / plateau,
