@@ -39,7 +39,7 @@ struct reach_grid {
 
 /* The meaning of the words of `away`. */
 enum reach_away {
-    REACH_AWAY_INTERRUPTED = 0, /* stretches that were repeated */
+    REACH_AWAY_INTERRUPTED = 0, /* number of stretches that were repeated */
     REACH_AWAY_GIVEN_UP, /* stretches that were interrupted each time, so their values are 0 */
     REACH_AWAY_ATTEMPT, /* reach_round: number of the last attempt that was interrupted on any SM */
     REACH_AWAY_WORDS
@@ -140,7 +140,7 @@ struct reach_shared_args {
     uint32_t samples;
     uint32_t laps; /* untimed */
     uint32_t repeats;
-    uint32_t width; /* bytes of a lane */
+    uint32_t width; /* bytes that a lane loads */
     uint32_t warps; /* warps of a block */
     uint32_t in_flight;
 };

@@ -68,7 +68,7 @@ struct gpu_ops {
 extern const struct gpu_ops cuda_gpu_ops;
 extern const struct gpu_ops sim_gpu_ops;
 
-/* First member of every source's own struct. */
+/* The first member of the struct of every source. */
 struct gpu {
     const struct gpu_ops *ops;
 };
@@ -77,7 +77,7 @@ struct gpu {
 enum status gpu_find(const struct gpu_options *options, gpu_found_fn *found, void *self,
                      struct err *err);
 /* Lists the GPUs that can be identified, in the order of their indices (identity_compare), at most
- * `max`. If none can be identified, returns the error of one of them. */
+ * `max`. If no GPU can be identified, returns the error of one GPU. */
 enum status gpu_list(const struct gpu_options *options, struct gpu_identity *out, uint32_t max,
                      uint32_t *out_count, struct err *err);
 

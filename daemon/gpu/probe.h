@@ -207,7 +207,7 @@ const char *probe_path_name(enum probe_path path); /* "l2", "l1", "read-only", "
 
 /* WORKING_SET_READ: the part of the set that an SM reads. */
 enum set_read { SET_READ_SAME = 0, SET_READ_OWN, SET_READ_NEAR, SET_READ_COUNT };
-const char *set_read_name(enum set_read part); /* "same", "own", "near" */
+const char *set_read_name(enum set_read part); /* returns "same", "own" or "near" */
 
 /* One probe. Members that a kind does not use must be 0. probe_check lists the members that each
  * kind needs. */

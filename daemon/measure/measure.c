@@ -370,7 +370,8 @@ static enum status measure_derive(struct attempt *a, nsec_t start, nsec_t opened
     return status;
 }
 
-/* Ends the run with its reason. The observations of a failed run are needed most, so they are kept.
+/* Ends the run with its reason. The observations of a failed run are kept, because they show why it
+ * failed.
  */
 static void measure_fail(struct attempt *a, const struct err *why)
 {

@@ -28,7 +28,7 @@ struct pipeline_options {
     struct gpu_options gpu; /* its strings are borrowed too */
     bool measure_unknown;   /* queue a full measurement for each GPU without a valid fingerprint */
     bool check_known; /* check each GPU that has a fingerprint, on start and when it comes back */
-    bool stored_only; /* publish the GPUs of the store; no worker, no thread */
+    bool stored_only; /* publish the GPUs of the store, without workers or threads */
     bool list_lost;   /* list real GPUs of the store that the driver does not show */
     bool discover_later;    /* return at once, and look for GPUs in a thread until there are some */
     uint32_t rediscover_ms; /* pause between polls for a lost GPU; 0 means 30 s */

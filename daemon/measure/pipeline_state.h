@@ -38,7 +38,7 @@ struct gpu_thread {
     pthread_cond_t wake;
     struct heartbeat heartbeat;
     struct worker *worker;   /* borrowed while a worker is running; otherwise NULL */
-    bool expected;           /* known from the store; the driver has not yet reported on it */
+    bool expected;           /* listed from the store; the driver has not yet reported on it */
     bool lost;               /* the driver did not show or not identify the GPU the last time */
     nsec_t rediscover_at;    /* time of the next poll; 0 if not set */
     nsec_t rediscover_pause; /* pause before the next poll, doubled each time */

@@ -217,8 +217,8 @@ void pipeline_publish_and_queue(struct pipeline *p, struct snapshot *take,
     pipeline_begin(p, which);
 }
 
-/* Requeues a GPU. A running or queued measurement stores the lost results anyway. The mutex is
- * held. */
+/* Queues another measurement of a GPU. If a measurement is running or queued, it will store the
+ * lost results anyway. The mutex is held. */
 static void requeue_gpu(struct gpu_thread *thread)
 {
     struct pipeline *p = thread->pipeline;

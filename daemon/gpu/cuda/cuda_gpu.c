@@ -34,10 +34,10 @@ struct cuda_gpu {
     struct cuda_arena arena;
     struct cuda_memory memory;
     struct cuda_probe probe;
-    uint64_t host_memory_bytes; /* when the GPU was opened */
+    uint64_t host_memory_bytes; /* limit for probes of host memory */
     uint32_t memory_ms;
     struct gpu_identity identity;
-    struct maybe_u32 other_processes; /* when the GPU was opened */
+    struct maybe_u32 other_processes; /* number when the GPU was opened */
     struct maybe_u32 concurrent_processes;
     struct maybe_u32 busy_percent_before; /* read before the first kernel of this process */
     uint64_t free_bytes;

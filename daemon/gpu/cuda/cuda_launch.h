@@ -64,8 +64,9 @@ struct cuda_probe {
     cu_module module;
     cu_function kernels[CUDA_KERNELS];
     cu_stream stream;
-    cu_deviceptr scratch;        /* CUDA_SCRATCH_BYTES: control words, tables, values */
-    unsigned shared_bytes;       /* dynamic shared memory of a block: more than half of an SM's */
+    cu_deviceptr scratch; /* CUDA_SCRATCH_BYTES: control words, tables, values */
+    unsigned
+        shared_bytes; /* dynamic shared memory of a block: more than half of the memory of an SM */
     unsigned sm_shared_bytes;    /* the largest shared memory of an SM */
     unsigned shared_block_bytes; /* the largest shared memory of one block */
     unsigned cluster_sms;        /* blocks of the largest cluster; 0 if the GPU has no clusters */

@@ -2,9 +2,9 @@
  *
  * Each GPU and each MIG instance is identified in a separate process, to which the driver shows no
  * other GPU (CUDA_VISIBLE_DEVICES). So a GPU that is slow, hangs or fails does not disturb the
- * others, and the order in which CUDA numbers devices does not matter. A process sees at most one
- * MIG instance anyway. All processes run at once, up to a deadline. They are started before this
- * process calls the driver.
+ * others, and the order in which CUDA numbers devices does not matter. The driver shows at most one
+ * MIG instance to a process anyway. All processes run at once, up to a deadline. They are started
+ * before this process calls the driver.
  *
  * The names come from CUDA_VISIBLE_DEVICES if it is set, else from NVML. Without NVML the names are
  * the numbers of the devices. One more process counts the devices.
@@ -218,7 +218,7 @@ static _Noreturn void answer_and_exit(const struct gpu_options *options, ask_fn 
     sigset_t none;
 
     if (fd > FIRST_FD)
-        (void)close_range(FIRST_FD, (unsigned)fd - 1, 0); /* the worker's connection */
+        (void)close_range(FIRST_FD, (unsigned)fd - 1, 0); /* closes the worker's connection */
     (void)close_range((unsigned)fd + 1, ~0U, 0);
     sigemptyset(&none);
     (void)signal(SIGTERM, SIG_DFL);

@@ -34,7 +34,7 @@ struct cuda_memory {
     cu_device peers[REACH_MAX_GPUS]; /* the other devices, in the order of the driver */
     uint32_t peer_count;
     uint64_t host_limit_bytes; /* like in gpu_options; 0 means a quarter of the available memory */
-    bool vmm;                  /* the virtual memory API may be used */
+    bool vmm;                  /* true if the virtual memory API may be used */
     uint64_t managed_bytes;    /* limit of device memory for managed memory */
     struct cuda_range range;   /* the range in use */
     struct cuda_range left[MEMORY_KIND_COUNT];

@@ -102,10 +102,9 @@ typedef nvml_result (*nvml_processes_function)(nvml_device device, unsigned *cou
     X(nvmlEventSetWait, "_v2", nvml_event_set set, struct nvml_event *out, unsigned timeout_ms)
 /* clang-format on */
 
-#define POINTER(function, version, ...)                                                            \
-    nvml_result (*function)(__VA_ARGS__); /* NULL if missing                                       \
-                                           */
-#define SYMBOL(function, version, ...) {offsetof(struct nvml, function), #function version},
+/* A pointer is NULL if the library lacks the function. */
+#define POINTER(function, version, ...) nvml_result (*function)(__VA_ARGS__);
+#define SYMBOL(function, version, ...)  {offsetof(struct nvml, function), #function version},
 
 struct nvml {
     void *library;

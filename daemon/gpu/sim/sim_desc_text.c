@@ -1,6 +1,6 @@
 /* sim_desc_text.c: reads a description from text, and writes it. One table of fields serves both
  * directions, so a field cannot be read and not be written. Fields with their default value are not
- * printed, so a printed description is no longer than a written one. */
+ * printed, so a printed description is at most as long as the text that was read. */
 #include "gpu/sim/sim_desc.h"
 
 #include "base/assert.h"

@@ -1,4 +1,5 @@
-/* sim_machine.c: one load of a simulated GPU: its translation, its noise, and other processes. */
+/* sim_machine.c: runs one load of a simulated GPU, with its translation, its noise, and the effects
+ * of other processes. */
 #include "gpu/sim/sim_machine.h"
 
 #include "gpu/sim/sim_parts.h"

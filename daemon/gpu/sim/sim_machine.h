@@ -8,7 +8,7 @@
 
 struct sim_machine;
 
-/* Copies `desc`. Returns NULL if there is no memory. */
+/* Makes a machine; copies `desc`. Returns NULL if there is no memory. */
 struct sim_machine *sim_machine_new(const struct sim_desc *desc);
 void sim_machine_free(struct sim_machine *take);
 

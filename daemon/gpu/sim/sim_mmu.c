@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Loads of one pass. Their numbers fit into the first level of the data cache. */
+/* Loads of one pass. The indices of these loads fit into the first-level data cache of the
+ * processor. */
 enum { PASS_LOADS = 1024 };
 
 struct sim_mmu {

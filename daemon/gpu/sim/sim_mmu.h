@@ -30,10 +30,10 @@ void sim_mmu_count(struct sim_mmu *mmu, const struct sim_load *loads, size_t cou
 /* Returns the cycles of a load whose first `missed` levels missed, without noise. */
 uint32_t sim_mmu_cycles(const struct sim_mmu *mmu, uint32_t missed);
 
-/* Forgets every translation. */
+/* Removes every translation. */
 void sim_mmu_flush(struct sim_mmu *mmu);
-/* Simulates another process on the first `sms` SMs. Each touches the same `pages` pages beyond the
- * range, in level `level` (1, ..), or in all levels if that is 0. `where` chooses the first
+/* Simulates another process on the first `sms` SMs. Each SM touches the same `pages` pages beyond
+ * the range, in level `level` (1, ..), or in all levels if that is 0. `where` chooses the first
  * page. */
 void sim_mmu_evict(struct sim_mmu *mmu, uint32_t sms, uint32_t pages, uint32_t level,
                    uint64_t where);

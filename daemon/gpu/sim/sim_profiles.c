@@ -224,8 +224,9 @@ static const struct sim_source gtx980_sources[] = {
 #define HOPPER_TLBS                                                                                \
     "l1=16@16M/sm;miss=10 "                                                                        \
     "l2=2048@32M/" HOPPER_GROUPS ";miss=90;sets=8x256;hash=xor;"
-/* The GPCs that clusters showed on GPU-e28522e7, an H200 with these groups. The last four pairs
- * belong to the first GPC by their groups. They take part in no cluster of more than two. */
+/* The GPCs of GPU-e28522e7, an H200 with these groups. They were derived from its clusters. The
+ * last four pairs belong to the first GPC by their groups. They take part in no cluster of more
+ * than two. */
 #define HOPPER_GPCS                                                                                \
     "gpc=0,1,16,17,32,33,48,49:"                                                                   \
     "2,3,18,19,34,35,50,51,64,65,78,79,92,93,106,107:"                                             \

@@ -8,7 +8,7 @@
 enum sim_evidence {
     SIM_PUBLISHED = 0, /* published in a paper or a data sheet */
     SIM_MEASURED,      /* measured on hardware by this project */
-    SIM_GUESS          /* made up to complete the model; do not quote */
+    SIM_GUESS          /* made up to complete the model; not to be quoted */
 };
 
 /* The source of one field's value, or of a part of it. */

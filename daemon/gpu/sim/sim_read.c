@@ -50,7 +50,8 @@ struct reading {
     const uint16_t *window_of; /* by position; may be PROBE_SM_IDLE */
     struct sim_access access;
     double cost_bytes;                            /* cost of one access in memory */
-    double misses[SIM_MAX_LEVELS][REACH_MAX_SMS]; /* in units of misses in contiguous memory */
+    double misses[SIM_MAX_LEVELS][REACH_MAX_SMS]; /* misses by level and SM, in units of misses in
+                                                     contiguous memory */
     uint32_t loads;                               /* loads of each SM in the sample */
     double rate[REACH_MAX_SMS];                   /* loads a second */
 };

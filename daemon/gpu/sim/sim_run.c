@@ -38,7 +38,7 @@ static uint32_t walk_and_time(struct sim_machine *m, const struct probe_spec *sp
 }
 
 /* Runs one point. After an interruption the whole point begins again, up to REACH_WHOLE_AGAIN
- * times. Then it warms up and continues with the first missing load, like reach_chase. */
+ * times. Then the walk warms up and continues with the first missing load, like in reach_chase. */
 static void run_point(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                       uint64_t pages, uint32_t *values)
 {

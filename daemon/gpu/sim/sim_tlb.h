@@ -37,7 +37,7 @@ uint32_t sim_tlb_set(const struct sim_tlb *t, uint64_t va);
 uint32_t sim_tlb_pass(struct sim_tlb *t, const struct sim_load *loads, uint32_t *which,
                       uint32_t count);
 
-/* Forgets every translation. */
+/* Removes every translation. */
 void sim_tlb_flush(struct sim_tlb *t);
 
 #endif
