@@ -56,7 +56,7 @@ static void fill_reach(const struct level_estimate *e, struct tlb_level *out)
                                 : UNKNOWN_U64(reason);
 }
 
-/* Only known numbers have evidence. */
+/* Fills in the evidence of the known numbers. */
 static void fill_evidence(const struct level_estimate *level,
                           const struct sharing_estimate *sharing, struct tlb_level *out)
 {
@@ -223,7 +223,7 @@ static void read_beyond(const struct observation_set *set, struct fingerprint *o
     out->beyond.walk_cycles = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
 }
 
-/* Only known numbers have evidence. */
+/* Fills in the evidence of the known numbers. */
 static void fill_sets_evidence(const struct sets_estimate *sets,
                                const struct sectored_estimate *fill, struct tlb_level *out)
 {

@@ -85,7 +85,7 @@ bool cache_carveouts_find(struct chase *c)
 {
     struct cache_carveout found[CARVEOUTS + 1];
     const bool regular = IS_KNOWN(c->out->size_bytes) && c->ways <= MOST_CARVED_WAYS;
-    const uint64_t most = c->w->set->limits.shared_sm_bytes; /* 0 means not known */
+    const uint64_t most = c->w->set->limits.shared_sm_bytes; /* 0 if it is not known */
     uint32_t n = 0;
     bool waiting = false;
 

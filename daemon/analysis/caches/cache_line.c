@@ -13,7 +13,7 @@
 #define SPACED_NONE 0.1
 
 enum {
-    MOST_SECTORS = 16, /* most sectors of a line */
+    MOST_SECTORS = 16, /* largest number of sectors of a line */
     SPACED_SAMPLES = 1024,
     SPACED_SECTOR = 32, /* bytes; an eighth of it is a whole number of words */
     SPACINGS = 6

@@ -285,8 +285,8 @@ static struct probe_spec steps_spec(const struct chase *c, uint32_t steps, uint3
     return spec;
 }
 
-/* The probe of all steps has up to a million loads. If it is long, its first steps show whether
- * sets that follow a rule are likely. */
+/* Looks at the first steps if the probe of all steps is long; it has up to a million loads. The
+ * first steps show whether sets that follow a rule are likely. */
 static enum reason look_at_steps(struct chase *c, struct set_walks *s)
 {
     enum { FEW_STEPS = 3, FEW_REPEATS = 3, LONG_LOADS = 1 << 18 };

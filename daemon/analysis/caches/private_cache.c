@@ -271,7 +271,7 @@ static enum reason find_same(struct chase *c)
     return REASON_NONE;
 }
 
-/* The facts of L1 hold for the read-only path too. */
+/* Copies the facts of L1, which hold for the read-only path too. */
 static void copy_l1(const struct cache_facts *l1, struct cache_facts *out)
 {
     const struct cache_facts own = *out;
@@ -285,7 +285,8 @@ static void copy_l1(const struct cache_facts *l1, struct cache_facts *out)
     out->evidence.latency_cycles = own.evidence.latency_cycles;
 }
 
-/* A size alone is weak evidence: it counts only if the sets confirm it. */
+/* Accepts the size, the line and the sets. A size alone is weak evidence, and counts only if the
+ * sets confirm it. */
 static void accept(struct chase *c)
 {
     struct cache_facts *const f = c->out;

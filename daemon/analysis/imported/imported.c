@@ -49,7 +49,7 @@ static struct evidence sharing_evidence_of(const struct mean_sharing *sharing)
     return evidence_make(EVIDENCE_MEAN_PAIRS, sharing->matrices, sharing->confidence.v);
 }
 
-/* Only known numbers have evidence. */
+/* Fills in the evidence of the known numbers. */
 static void fill_evidence(const struct curve_level *level, const struct mean_sharing *sharing,
                           struct tlb_level *out)
 {

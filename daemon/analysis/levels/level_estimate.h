@@ -13,7 +13,7 @@ enum {
     LEVELS_MAX = FINGERPRINT_MAX_LEVELS,
     LEVELS_SWEEP_POINTS = 8,    /* fewest points of a sweep; other walks have fewer */
     LEVELS_ENTRY_SAMPLES = 512, /* timed loads per point of an entry test */
-    LEVELS_MIN_STRIDE = 4096    /* no GPU translates smaller pages */
+    LEVELS_MIN_STRIDE = 4096    /* the smallest page that any GPU translates, in bytes */
 };
 
 /* The pages between which a level overflows, counted at one stride. */

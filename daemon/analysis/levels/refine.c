@@ -41,7 +41,7 @@ enum {
     FEWEST_DIFFERENCES = 4
 };
 
-#define BY_CHANCE              1e-5  /* a less probable result is not chance */
+#define BY_CHANCE              1e-5  /* a result with a lower probability is not chance */
 #define LIKELY_SEEN            0.98  /* least share of missing pages that must look like misses */
 #define SETTLING               0.004 /* share of pages that may miss after a lap (H200: 5 of 2049) */
 #define FULL_SHARE             0.95  /* least share of misses that counts as a miss of every load */

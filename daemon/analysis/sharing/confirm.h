@@ -20,7 +20,7 @@
 
 #include "analysis/sharing/window_level.h"
 
-enum { CONFIRM_MOST_ASKED = 5 }; /* most attempts for one level */
+enum { CONFIRM_MOST_ASKED = 5 }; /* largest number of attempts for one level */
 
 enum confirmation {
     CONFIRMATION_DONE = 0, /* the probes agreed, or there was nothing to confirm */

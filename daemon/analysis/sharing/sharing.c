@@ -44,7 +44,7 @@ struct scatter {
     double stray; /* share of pages that are off by a whole loss */
 };
 
-enum { MOST_RESIDUALS = 4096 }; /* most residuals that determine a scatter */
+enum { MOST_RESIDUALS = 4096 }; /* largest number of residuals that determine a scatter */
 
 /* The verdict over all SMs, by position. */
 struct verdict_row {

@@ -7,7 +7,7 @@
 enum {
     BELOW_SAMPLES = 2048,
     WARM_LAPS = 1,
-    MOST_PARTS = 64, /* most positions within an entry that are distinguished */
+    MOST_PARTS = 64, /* largest number of positions within an entry that are distinguished */
     FEWEST_PAGES = 8 /* fewest pages of a level that is walked at twice the stride */
 };
 

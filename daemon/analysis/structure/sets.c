@@ -23,7 +23,7 @@ enum {
     SHIFTS_THAT_AGREE = 2, /* an entry that the kernel itself needs can spoil one shift */
     WARM_LAPS = 2,
     BEFORE = 3,
-    FEW_ASKS = 8, /* most requests at a time, if the saturation should have been reached */
+    FEW_ASKS = 8, /* largest number of requests after the expected saturation */
     MID_POINTS = 4
 };
 

@@ -333,7 +333,8 @@ static void derive_speed(const struct group_set *c, const struct readings *r, st
     for (uint32_t g = 0; g < n; g++) {
         if (!IS_KNOWN(r->alone[g]))
             return;
-        per_sm[g] = r->alone[g].v / c->sizes[g]; /* makes groups of all sizes comparable */
+        /* GB/s of one SM, so that groups of all sizes are comparable */
+        per_sm[g] = r->alone[g].v / c->sizes[g];
         low = fmin(low, per_sm[g]);
         high = fmax(high, per_sm[g]);
         smallest = c->sizes[g] < smallest ? c->sizes[g] : smallest;

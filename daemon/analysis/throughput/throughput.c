@@ -245,8 +245,7 @@ static void read_within(const struct observation *o, uint32_t p, uint64_t *plate
         throughput_median_gbps(o, p, EVIDENCE_RANDOM_ACCESSES, &rate->evidence.plateau_gbps));
 }
 
-/* The speed by group is reported at the largest region only, because the plateau shows it
- * elsewhere. */
+/* Keeps the speed by group at the largest region only, because the plateau shows it elsewhere. */
 static void keep_last_by_group(struct access_rate *rate)
 {
     for (uint32_t k = 0; k + 1 < rate->point_count; k++) {
