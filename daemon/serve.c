@@ -1,4 +1,4 @@
-/* serve.c: the main loop of the daemon.
+/* serve.c: runs the main loop of the daemon.
  *
  * One thread waits in epoll for a signal, a publication (only with a service manager) and a point
  * in time (only for its watchdog). An idle daemon does not wake at all. All other work happens in

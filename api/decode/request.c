@@ -1,4 +1,4 @@
-/* request.c: a strict parser of the request target.
+/* request.c: parses the request target strictly.
  *
  *     /v1/gpus/0/scope?bytes=80G  ->  segments v1 gpus 0 scope, params bytes=80G
  *

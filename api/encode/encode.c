@@ -1,4 +1,4 @@
-/* encode.c: the documents of GPUs and of the node, with members in reading order. */
+/* encode.c: writes the documents of GPUs and of the node, with members in reading order. */
 #include "api/encode/encode.h"
 
 #include "types/identity_json.h"

@@ -1,4 +1,4 @@
-/* encode.h: JSON documents from values. Each function writes one value (base/json_writer.h) or
+/* encode.h: makes JSON documents of values. Each function writes one value (base/json_writer.h) or
  * returns a text. The functions are pure and may be called on any thread. */
 #ifndef REACH_API_ENCODE_ENCODE_H
 #define REACH_API_ENCODE_ENCODE_H

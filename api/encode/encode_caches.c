@@ -1,4 +1,4 @@
-/* encode_caches.c: the facts of the caches, in the form of the fingerprint's document. */
+/* encode_caches.c: writes the facts of the caches, in the form of the fingerprint's document. */
 #include "api/encode/encode.h"
 
 #include "base/json_writer.h"

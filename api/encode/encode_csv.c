@@ -1,4 +1,4 @@
-/* encode_csv.c: one line for each value of an observation, after its position.
+/* encode_csv.c: writes one line for each value of an observation: its position and the value.
  *
  *   kind    columns
  *   chase   pages,sample,cycles

@@ -1,5 +1,5 @@
-/* encode_memory.c: the facts of each kind of memory, in the form of the fingerprint's document, and
- * the choices for an allocation. */
+/* encode_memory.c: writes the facts of each kind of memory, in the form of the fingerprint's
+ * document, and the choices for an allocation. */
 #include "api/encode/encode.h"
 
 #include "base/json_writer.h"

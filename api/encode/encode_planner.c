@@ -1,5 +1,5 @@
-/* encode_planner.c: the planner's answers, written without a tree of values. An answer with a
- * number for each of 132 SMs is calculated and written in a few microseconds.
+/* encode_planner.c: writes the planner's answers without a tree of values. An answer with a number
+ * for each of 132 SMs is calculated and written in a few microseconds.
  *
  * An SM without work is null in window_of_sm. The members scope and placement describe how to carry
  * out a strategy. They are present if any strategy that needs them is possible, even if another

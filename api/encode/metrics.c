@@ -1,5 +1,6 @@
-/* metrics.c: pages of metrics, and the metrics of the GPUs. Words (model, signature of the disabled
- * SMs, name of the group map, origin, driver) are labels of one series per GPU, whose value is 1.
+/* metrics.c: writes pages of metrics, and the metrics of the GPUs. Words (model, signature of the
+ * disabled SMs, name of the group map, origin, driver) are labels of one series per GPU, whose
+ * value is 1.
  */
 #include "api/encode/metrics.h"
 

@@ -1,5 +1,5 @@
-/* metrics.h: pages of metrics in Prometheus text 0.0.4 or OpenMetrics text 1.0. The functions are
- * pure and may be called on any thread.
+/* metrics.h: writes pages of metrics in Prometheus text 0.0.4 or OpenMetrics text 1.0. The
+ * functions are pure and may be called on any thread.
  *
  * OpenMetrics names the family of a counter without the _total of its samples, and marks the end of
  * the page with a line. Numbers are in base units, and the label of a GPU is its UUID. SMs have no

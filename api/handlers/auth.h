@@ -1,5 +1,5 @@
-/* auth.h: authorization of requests that change something. The functions are pure and may be called
- * on any thread. */
+/* auth.h: authorizes requests that change something. The functions are pure and may be called on
+ * any thread. */
 #ifndef REACH_API_HANDLERS_AUTH_H
 #define REACH_API_HANDLERS_AUTH_H
 

@@ -1,4 +1,4 @@
-/* cache.c: an array of documents, and a table from request targets to documents.
+/* cache.c: keeps an array of documents, and a table from request targets to documents.
  *
  * A placement for 132 SMs takes microseconds to calculate and to render, and monitoring and the
  * jobs of one user repeat their requests. The table has one entry for each of 256 values of a

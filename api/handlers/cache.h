@@ -1,5 +1,5 @@
-/* cache.h: rendered documents, so that most answers need no rendering. A document made from the
- * snapshot lives until the next generation; a document that never changes lives as long as the
+/* cache.h: keeps rendered documents, so that most answers need no rendering. A document made from
+ * the snapshot lives until the next generation; a document that never changes lives as long as the
  * server. Only the serving thread uses the cache.
  */
 #ifndef REACH_API_HANDLERS_CACHE_H

@@ -1,5 +1,5 @@
-/* handlers_gpu.c: the GPUs, their states and fingerprints, and the functions that the other
- * handlers share. */
+/* handlers_gpu.c: answers requests for GPUs, their states and fingerprints. Other handlers share
+ * some of its functions. */
 #include "api/handlers/handlers.h"
 
 #include "api/encode/encode.h"

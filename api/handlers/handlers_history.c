@@ -1,5 +1,5 @@
-/* handlers_history.c: the data that only the database contains: the history of fingerprints, and
- * raw observations as JSON or as a table. */
+/* handlers_history.c: answers requests for data that only the database contains: the history of
+ * fingerprints, and raw observations as JSON or as a table. */
 #include "api/handlers/handlers.h"
 
 #include "api/decode/decode.h"

@@ -1,5 +1,5 @@
-/* handlers_metrics.c: the page of metrics: the process, HTTP, measurements and the database. The
- * metrics of the GPUs are in api/encode/metrics.c. A client may prefer OpenMetrics.
+/* handlers_metrics.c: writes the page of metrics: the process, HTTP, measurements and the database.
+ * The metrics of the GPUs are in api/encode/metrics.c. A client may prefer OpenMetrics.
  */
 #include "api/handlers/handlers.h"
 

@@ -1,4 +1,4 @@
-/* handlers_node.c: the node and the state of the service.
+/* handlers_node.c: answers requests for the node and the state of the service.
  *
  * /healthz is 200 if this process serves, and depends on nothing else. /readyz is 200 as soon as
  * one GPU has a fingerprint, because a job then gets an answer that rests on a measurement.

@@ -1,5 +1,5 @@
-/* handlers_planner.c: the answers of the planner as JSON, and the environment of a job as plain
- * text for a scheduler. */
+/* handlers_planner.c: replies with the answers of the planner as JSON, and with the environment of
+ * a job as plain text for a scheduler. */
 #include "api/handlers/handlers.h"
 
 #include "api/decode/decode.h"

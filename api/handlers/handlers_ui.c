@@ -1,4 +1,4 @@
-/* handlers_ui.c: the page at /ui/ (docs/ui.md), whose files are constants of the program.
+/* handlers_ui.c: serves the page at /ui/ (docs/ui.md), whose files are constants of the program.
  *
  * Its policy allows only its own script and connections to this daemon, and forbids turning text
  * into markup (require-trusted-types-for). A client that accepts gzip gets the stored compressed

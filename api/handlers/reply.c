@@ -1,7 +1,7 @@
-/* reply.c: bodies of answers, the comparison of ETags, and problem documents (RFC 9457). Each GET
- * that succeeds carries a strong ETag. A client may keep the answer and revalidate it cheaply with
- * that tag (RFC 9110, sections 8.8.3 and 13.1.2). The tag of a fingerprint is its id; other tags
- * are a hash of the body.
+/* reply.c: makes the bodies of answers and problem documents (RFC 9457), and compares ETags. Each
+ * GET that succeeds carries a strong ETag. A client may keep the answer and revalidate it cheaply
+ * with that tag (RFC 9110, sections 8.8.3 and 13.1.2). The tag of a fingerprint is its id; other
+ * tags are a hash of the body.
  */
 #include "api/handlers/reply.h"
 

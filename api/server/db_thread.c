@@ -1,4 +1,4 @@
-/* db_thread.c: a thread with a queue, a mutex and a condition.
+/* db_thread.c: runs a thread with a queue, a mutex and a condition.
  *
  *     serving thread --suspend, queue--> db_thread: snapshot, dispatch --resume--> serving thread
  *

@@ -1,6 +1,6 @@
-/* db_thread.h: one thread for answers that must read the database. The serving thread hands such a
- * request over and continues. The connection stays suspended in libmicrohttpd until the answer is
- * ready. So neither a slow disk nor a long history delays an answer from memory.
+/* db_thread.h: runs one thread for answers that must read the database. The serving thread hands
+ * such a request over and continues. The connection stays suspended in libmicrohttpd until the
+ * answer is ready. So neither a slow disk nor a long history delays an answer from memory.
  */
 #ifndef REACH_API_SERVER_DB_THREAD_H
 #define REACH_API_SERVER_DB_THREAD_H

@@ -1,8 +1,8 @@
-/* send.c: responses in the form of libmicrohttpd. A shared document keeps its finished responses,
- * 200 and 304, which count their own references. Shared responses are the same for every client, so
- * they have no request id. If the client sent an id, it gets a response of its own. All other
- * responses have a request id. Cache-Control: no-cache lets a client keep an answer and revalidate
- * it.
+/* send.c: sends replies as responses of libmicrohttpd. A shared document keeps its finished
+ * responses, 200 and 304, which count their own references. Shared responses are the same for every
+ * client, so they have no request id. If the client sent an id, it gets a response of its own. All
+ * other responses have a request id. Cache-Control: no-cache lets a client keep an answer and
+ * revalidate it.
  */
 #include "api/server/transaction.h"
 

@@ -1,4 +1,4 @@
-/* server.c: libmicrohttpd, driven by an epoll loop.
+/* server.c: drives libmicrohttpd with an epoll loop.
  *
  *   a loop --waits on--> epoll fd of the server --nests--> epoll fd of each MHD daemon
  *                                               \--------> timer of the request deadline

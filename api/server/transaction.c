@@ -1,4 +1,4 @@
-/* transaction.c: the life of one request.
+/* transaction.c: handles one request from its target to its answer.
  *
  * libmicrohttpd calls the access handler at least twice: after the header fields, for each piece of
  * the body, and at its end. In the first call a request can be refused before its body is read; an

@@ -1,6 +1,6 @@
-/* assert.h: an assertion that stays on in every build. It logs file and line, then aborts: a daemon
- * that has lost an invariant must not answer any more. It is for broken invariants of our own code
- * only, never for input. */
+/* assert.h: defines an assertion that stays on in every build. It logs file and line, then aborts:
+ * a daemon that has lost an invariant must not answer any more. It is for broken invariants of our
+ * own code only, never for input. */
 #ifndef REACH_BASE_ASSERT_H
 #define REACH_BASE_ASSERT_H
 

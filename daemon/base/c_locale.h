@@ -1,5 +1,6 @@
-/* c_locale.h: the C locale for a block of code. libreach runs in programs that call setlocale(). A
- * locale with a decimal comma changes the results of printf, strtod, strcasecmp and jansson.
+/* c_locale.h: sets the C locale for a block of code. libreach runs in programs that call
+ * setlocale(). A locale with a decimal comma changes the results of printf, strtod, strcasecmp and
+ * jansson.
  *
  *     C_LOCALE_HERE;
  *

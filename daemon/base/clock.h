@@ -1,4 +1,4 @@
-/* clock.h: two clocks. Durations come from the monotonic clock. The wall clock only dates
+/* clock.h: reads two clocks. Durations come from the monotonic clock. The wall clock only dates
  * things. */
 #ifndef REACH_BASE_CLOCK_H
 #define REACH_BASE_CLOCK_H

@@ -1,5 +1,5 @@
-/* format_number.h: numbers as text in JSON. Real numbers have the fewest digits that are read as
- * the same number. */
+/* format_number.h: writes numbers as text in JSON. Real numbers have the fewest digits that are
+ * read as the same number. */
 #ifndef REACH_BASE_FORMAT_NUMBER_H
 #define REACH_BASE_FORMAT_NUMBER_H
 

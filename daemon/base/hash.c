@@ -1,6 +1,6 @@
-/* hash.c: FNV-1a, and a faster hash for the path of every request. FNV-1a takes one exclusive-or
- * and one multiplication per byte. So the result does not depend on how the input was cut:
- * hash(hash(start, "ab"), "c") == hash(start, "abc"). */
+/* hash.c: calculates FNV-1a, and a faster hash for the path of every request. FNV-1a takes one
+ * exclusive-or and one multiplication per byte. So the result does not depend on how the input was
+ * cut: hash(hash(start, "ab"), "c") == hash(start, "abc"). */
 #include "base/hash.h"
 
 #include <string.h>

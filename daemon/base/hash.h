@@ -1,5 +1,5 @@
-/* hash.h: FNV-1a, 64 bit (RFC 9923). It names values and guards stored rows against bit rot. It is
- * not for secrets and gives no protection against an attacker. */
+/* hash.h: calculates FNV-1a, 64 bit (RFC 9923). It names values and guards stored rows against bit
+ * rot. It is not for secrets and gives no protection against an attacker. */
 #ifndef REACH_BASE_HASH_H
 #define REACH_BASE_HASH_H
 

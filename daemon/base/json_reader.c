@@ -1,5 +1,5 @@
-/* json_reader.c: the decoder of every document. Documents come from another process, from a file
- * that may be damaged, or from a person; so nothing is trusted and nothing is converted silently.
+/* json_reader.c: decodes every document. Documents come from another process, from a file that may
+ * be damaged, or from a person; so nothing is trusted and nothing is converted silently.
  */
 #include "base/json_reader.h"
 

@@ -1,5 +1,5 @@
-/* json_writer.c: one growing buffer. A comma is written before a value that `follows` another one;
- * opening a bracket clears that flag, and closing a bracket sets it. */
+/* json_writer.c: writes into one growing buffer. A comma is written before a value that `follows`
+ * another one; opening a bracket clears that flag, and closing a bracket sets it. */
 #include "base/json_writer.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* log.c: one event, one line, one write.
+/* log.c: writes one line per event in one call.
  *
  * The line is built on the stack and written in a single call. So lines of several threads, and of
  * the workers that share standard error, do not mix. (A pipe keeps writes up to 4096 bytes whole,

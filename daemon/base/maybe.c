@@ -1,4 +1,4 @@
-/* maybe.c: the closed set of reasons for an absent number, as text. */
+/* maybe.c: names the closed set of reasons for an absent number. */
 #include "base/maybe.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* rng.h: SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014). The
- * sequence is repeatable: the caller seeds it, and there is no global state. The numbers are not
- * for secrets. */
+/* rng.h: draws random numbers by SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom
+ * Number Generators, 2014). The sequence is repeatable: the caller seeds it, and there is no global
+ * state. The numbers are not for secrets. */
 #ifndef REACH_BASE_RNG_H
 #define REACH_BASE_RNG_H
 

@@ -1,4 +1,4 @@
-/* stats.c: order statistics by selection, which is linear.
+/* stats.c: calculates order statistics by selection, which is linear.
  *
  *     median of {4, 1, 3, 2}:  the third smallest is 3, the largest before it 2  ->  2.5
  *     q = 0.9 of ten values:   rank ceil(9.0) = 9th smallest  ->  index 8

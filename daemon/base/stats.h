@@ -1,5 +1,5 @@
-/* stats.h: order statistics. There is no mean for cycles, on purpose. One interrupted load of 20
- * 000 cycles changes the mean of a dozen loads but not the median.
+/* stats.h: calculates order statistics. There is no mean for cycles, on purpose. One interrupted
+ * load of 20 000 cycles changes the mean of a dozen loads but not the median.
  *
  * All functions need n >= 1 (asserted) and do not change `v`. They copy it, to the heap if n is
  * above 512. If memory runs out, the functions count instead, which takes longer and gives the same

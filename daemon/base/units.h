@@ -1,5 +1,5 @@
-/* units.h: sizes as people write them. Units have the same meaning as in dd: KiB and K are 1024
- * bytes, kB is 1000 bytes, and so on up to T. */
+/* units.h: reads and writes sizes as people write them. Units have the same meaning as in dd: KiB
+ * and K are 1024 bytes, kB is 1000 bytes, and so on up to T. */
 #ifndef REACH_BASE_UNITS_H
 #define REACH_BASE_UNITS_H
 

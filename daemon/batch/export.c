@@ -1,4 +1,4 @@
-/* export.c: the results of one run, written to files. See export.h.
+/* export.c: writes the results of one run to files. See export.h.
  *
  * A file is written completely under another name and then renamed, so a folder never contains a
  * partial file.

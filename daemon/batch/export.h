@@ -1,5 +1,5 @@
-/* export.h: the results of one run in files for docs/measurements and tests/replay. The formats are
- * in docs/formats.md. */
+/* export.h: writes the results of one run to files for docs/measurements and tests/replay. The
+ * formats are in docs/formats.md. */
 #ifndef REACH_BATCH_EXPORT_H
 #define REACH_BATCH_EXPORT_H
 

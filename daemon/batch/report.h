@@ -1,6 +1,6 @@
-/* report.h: the document of a fingerprint as text for a person. The tables of fingerprint/members.h
- * list the numbers to print. Numbers that were not measured are left out. The caller owns `out` and
- * checks it for errors. */
+/* report.h: prints the document of a fingerprint as text for a person. The tables of
+ * fingerprint/members.h list the numbers to print. Numbers that were not measured are left out. The
+ * caller owns `out` and checks it for errors. */
 #ifndef REACH_BATCH_REPORT_H
 #define REACH_BATCH_REPORT_H
 

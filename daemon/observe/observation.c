@@ -1,4 +1,4 @@
-/* observation.c: memory of observations, and the place of a value in the flat array.
+/* observation.c: manages the memory of observations, and finds values in their flat arrays.
  *
  * gpu/probe.h lists the axes of each kind; the last one is fastest. So value
  * [repeat][half][sm][page] of a ROUND of 132 SMs with slices of 8 pages lies at ((repeat * 2 +

@@ -1,4 +1,4 @@
-/* observe_json.c: specs, identities, limits and observations as JSON.
+/* observe_json.c: reads and writes specs, identities, limits and observations as JSON.
  *
  *     {"probe": {..}, "sm_ids": [0, 1, ..], "shape": [points, samples], "values": [..],
  *      "conditions": {..}, "verdict": "clean"}

@@ -1,4 +1,4 @@
-/* http_threads.c: one HTTP server (api/server.h) and one thread per socket.
+/* http_threads.c: runs one HTTP server (api/server.h) and one thread per socket.
  *
  *     thread: serve what is ready, beat, sleep        watcher: check the heartbeat, wake the thread
  *

@@ -1,5 +1,5 @@
-/* http_threads.h: one thread per socket, so that clients that keep the TCP port busy delay neither
- * health probes nor the administrators at the Unix socket. */
+/* http_threads.h: serves each socket with its own thread, so that clients that keep the TCP port
+ * busy delay neither health probes nor the administrators at the Unix socket. */
 #ifndef REACH_SERVICE_HTTP_THREADS_H
 #define REACH_SERVICE_HTTP_THREADS_H
 

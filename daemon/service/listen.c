@@ -1,4 +1,4 @@
-/* listen.c: the sockets that the daemon serves. See listen.h.
+/* listen.c: opens the sockets that the daemon serves. See listen.h.
  *
  * Jobs use the loopback, which is open to every local user. The Unix socket and the port for health
  * probes are for administrators, and have connection slots that no job can take. A connection

@@ -1,6 +1,6 @@
-/* sd_notify.h: the service manager's protocol (sd_notify(3)): the line of `systemctl status`, and a
- * watchdog that is notified only while every thread is alive. Without a service manager
- * (NOTIFY_SOCKET) the functions do nothing. */
+/* sd_notify.h: implements the service manager's protocol (sd_notify(3)). It sends the line of
+ * `systemctl status`, and notifies the watchdog only while every thread is alive. Without a service
+ * manager (NOTIFY_SOCKET) the functions do nothing. */
 #ifndef REACH_SERVICE_SD_NOTIFY_H
 #define REACH_SERVICE_SD_NOTIFY_H
 

@@ -1,4 +1,4 @@
-/* store_maintenance.c: one thread, which sleeps in store_wait.
+/* store_maintenance.c: runs one thread, which sleeps in store_wait.
  *
  *     maintain  ->  was the file recovered or recreated, was a row lost?  ->  measure again
  *               ->  wait: indefinitely, or longer each time while nothing can be written

@@ -1,4 +1,4 @@
-/* store_maintenance.h: the thread that maintains the store (store.h) while the daemon runs. */
+/* store_maintenance.h: runs the thread that maintains the store (store.h) while the daemon runs. */
 #ifndef REACH_SERVICE_STORE_MAINTENANCE_H
 #define REACH_SERVICE_STORE_MAINTENANCE_H
 

@@ -1,4 +1,4 @@
-/* token.h: the secret required for POST and DELETE, read from a file. */
+/* token.h: reads the secret required for POST and DELETE from a file. */
 #ifndef REACH_SERVICE_TOKEN_H
 #define REACH_SERVICE_TOKEN_H
 

@@ -1,4 +1,4 @@
-/* snapshot.c: one pointer, one counter per view, one mutex.
+/* snapshot.c: shares views through one pointer, one mutex and one counter per view.
  *
  *     cell -> view 7 (refs 3: the cell and two readers)     view 6 (refs 1: a slow reader)
  *

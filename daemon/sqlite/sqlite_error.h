@@ -1,5 +1,6 @@
-/* sqlite_error.h: the status and the message of a failed SQLite call. The message contains the
- * action, the file and the reason. The next step is the hint of the status, or a static hint. */
+/* sqlite_error.h: makes the status and the message of a failed SQLite call. The message contains
+ * the action, the file and the reason. The next step is the hint of the status, or a static
+ * hint. */
 #ifndef REACH_SQLITE_SQLITE_ERROR_H
 #define REACH_SQLITE_SQLITE_ERROR_H
 

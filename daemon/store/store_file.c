@@ -1,4 +1,4 @@
-/* store_file.c: the lock, and the first hundred bytes.
+/* store_file.c: takes the lock, and checks the first hundred bytes.
  *
  * An SQLite database begins with 16 bytes "SQLite format 3\0"; bytes 60..63 are user_version and
  * 68..71 application_id, big-endian. A database of reachd has both numbers from its first commit,

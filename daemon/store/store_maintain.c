@@ -1,4 +1,4 @@
-/* store_maintain.c: maintenance, by one thread of the daemon.
+/* store_maintain.c: maintains the file, in one thread of the daemon.
  *
  *     writing fails    ->  reopen closed and failed connections; write new pages, and the records
  *                          that wait in memory (store_queue.c)

@@ -1,4 +1,4 @@
-/* store_path.h: the path of the database if none is given. */
+/* store_path.h: finds the path of the database if no option names one. */
 #ifndef REACH_STORE_STORE_PATH_H
 #define REACH_STORE_STORE_PATH_H
 

@@ -1,4 +1,4 @@
-/* store_queue.h: one measurement, stored now or as soon as the disk works.
+/* store_queue.h: stores a measurement now, or as soon as the disk works.
  *
  * A measurement does not depend on the disk. Records that cannot be written are kept in memory, in
  * order, and maintenance (store.h) writes them when writing works. The memory is bounded: beyond

@@ -1,4 +1,4 @@
-/* store_sql.h: wrappers of SQLite's calls. The caller holds the connection's mutex. */
+/* store_sql.h: wraps SQLite's calls. The caller holds the connection's mutex. */
 #ifndef REACH_STORE_STORE_SQL_H
 #define REACH_STORE_STORE_SQL_H
 

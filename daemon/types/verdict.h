@@ -1,5 +1,5 @@
-/* verdict.h: whether something disturbed a measurement. It is a flat value that travels with an
- * observation, and with the conditions of a fingerprint. */
+/* verdict.h: the verdict on whether other work disturbed a measurement. It is a flat value that
+ * travels with an observation, and with the conditions of a fingerprint. */
 #ifndef REACH_TYPES_VERDICT_H
 #define REACH_TYPES_VERDICT_H
 

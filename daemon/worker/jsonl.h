@@ -1,4 +1,4 @@
-/* jsonl.h: JSON texts over a descriptor, one per line, for both ends of a worker's socket pair.
+/* jsonl.h: sends and receives JSON texts, one per line, at both ends of a worker's socket pair.
  *
  * A line is at most JSONL_MAX_BYTES long without its end. A longer line cannot be skipped safely,
  * so it ends the conversation. Every wait has a deadline and can be woken.

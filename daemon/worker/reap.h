@@ -1,4 +1,4 @@
-/* reap.h: the end of a child process, without waiting for one that hangs in a driver. */
+/* reap.h: waits for the end of a child process, but not for a process that hangs in a driver. */
 #ifndef REACH_WORKER_REAP_H
 #define REACH_WORKER_REAP_H
 
