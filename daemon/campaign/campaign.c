@@ -68,7 +68,7 @@ enum {
 #define GROUPS_FIRST_PART 0.9
 
 /* The progress of each depth at the end of the phases of depth quick and of depth full. The phases
- * of a deeper depth take about the same time as all phases before. */
+ * of a deeper depth take about the same time as all previous phases. */
 static const struct {
     double quick, full;
 } done_at[DEPTH_COUNT] = {[DEPTH_QUICK] = {1.0, 1.0},
@@ -394,9 +394,8 @@ static enum status schedule_matrix(const struct phase *p, struct campaign_step *
     return STATUS_OK;
 }
 
-/* The phases in order, with the lowest depth of each. `message` describes a step of the phase. A
- * phase with another text, or whose progress is not the progress of depth quick, sets them
- * itself. */
+/* The phases in order, with the lowest depth of each. `message` describes a step of the phase. If
+ * it is "", the phase describes its steps itself. */
 static const struct {
     enum status (*schedule)(const struct phase *p, struct campaign_step *out);
     enum depth depth;

@@ -108,8 +108,8 @@ struct fingerprint {
 void fingerprint_init(struct fingerprint *out);
 
 /* Rounds each real number to six digits, which makes a fingerprint shorter. Repeats agree in three
- * or four digits, so the other digits of a double are noise. All conclusions must be derived
- * before, from the full numbers. */
+ * or four digits, so the other digits of a double are noise. All conclusions must be derived from
+ * the full numbers before. */
 void fingerprint_round(struct fingerprint *fp);
 
 /* Adds a sentence to the notes of the conditions. The sentence is dropped if there is no room. */

@@ -3,7 +3,7 @@
  *
  * The id is the hash of the canonical JSON: sorted keys, no blanks, floats with 17 digits, which
  * represent every double exactly. So the id does not depend on padding, on bytes after the end of a
- * text or on unused slots. The store does not change it.
+ * text or on unused slots. A round trip through the store does not change the id.
  */
 #include "fingerprint/fingerprint_json.h"
 

@@ -83,8 +83,8 @@ struct member {
     const char *element;
     bool is_long; /* a short report leaves this list out */
     /* A part of a fingerprint (parts.h) consists of the rows that are in it. A row that is an
-     * object or a list is copied whole. Its inner rows that are also in the part count as known
-     * numbers of the part. */
+     * object or a list is copied whole. The inner rows of such a row count as known numbers of the
+     * part if they are also in the part. */
     uint8_t part;     /* enum fingerprint_part or enum level_part, plus 1; 0 means no part */
     bool for_planner; /* the planner reads the member, so the environment of a job contains it */
     bool uncounted;  /* copied with the part, but not counted among the known numbers of the part */

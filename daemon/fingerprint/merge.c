@@ -240,8 +240,8 @@ static bool are_apart(const struct memory_facts *a, const struct memory_facts *b
            a->reach_bytes.v >= b->onset_bytes.v;
 }
 
-/* Returns whether no number that both have contradicts that they describe the same memory. The
- * plateau and the reach also depend on the host and the driver, and may change under the same chip.
+/* Returns whether `a` and `b` describe the same memory, as far as their numbers show. The plateau
+ * and the reach also depend on the host and the driver, and may change although the chip does not.
  * In this case only the newer measurement counts. */
 static bool same_memory(const struct memory_facts *a, const struct memory_facts *b)
 {

@@ -2,9 +2,9 @@
  * results are lost. The functions are pure.
  *
  * The fingerprint is merged part by part (enum fingerprint_part). A part is taken from the newer
- * measurement if that measurement found at least the same number of numbers. Otherwise the part is
- * kept from the earlier measurement, with its date and depth. All numbers of a part come from one
- * measurement. A less precise saturation of the same reach counts as a lost number.
+ * measurement if that measurement found no fewer numbers. Otherwise the part is kept from the
+ * earlier measurement, with its date and depth. All numbers of a part come from one measurement. A
+ * less precise saturation of the same reach counts as a lost number.
  *
  * If the newer measurement contradicts the levels or the group map, no part is kept, because the
  * chip, its mode or its driver has changed.
