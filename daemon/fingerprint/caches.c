@@ -1,11 +1,6 @@
 /* caches.c: see caches.h. */
 #include "fingerprint/caches.h"
 
-#include "types/name_of.h"
-
-NAME_FUNCTION(cache_kind_name, enum cache_kind, [CACHE_L1] = "l1", [CACHE_READ_ONLY] = "read-only",
-              [CACHE_CONSTANT] = "constant", [CACHE_L2] = "l2")
-
 const struct cache_carveout *cache_carveout_beside(const struct cache_facts *l1,
                                                    uint64_t shared_bytes)
 {

@@ -1,18 +1,10 @@
-/* topology.c: the names of the enumerations of topology.h, and of a group map. */
+/* topology.c: computes the name of a group map. */
 #include "fingerprint/topology.h"
 
 #include "base/hash.h"
-#include "types/name_of.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-NAME_FUNCTION(
-    finding_name,
-    enum finding, [FINDING_UNKNOWN] = "unknown", [FINDING_YES] = "yes", [FINDING_NO] = "no")
-
-NAME_FUNCTION(slow_cause_name, enum slow_cause, [SLOW_UNKNOWN] = "unknown", [SLOW_BY_TLB] = "tlb",
-              [SLOW_BY_BANDWIDTH] = "bandwidth")
 
 /* Hashes the SM and the lowest SM of its group, low byte first. Both are independent of the group
  * numbers. */
