@@ -102,12 +102,12 @@ static __device__ u32 laps_again(u32 laps, u32 futile)
 }
 
 /* Runs one point with the first warp. After an interruption the whole point begins again. At the
- * onset of a level the result depends on the order of all loads before the missing one. On an H200,
- * 2050 pages miss in every lap, unless the laps begin in their middle. A point that is too long for
- * a time slice warms up from the next page, and times the missing loads. All lanes walk the first
- * lap after an interruption, in a fraction of the time if every page misses. If that lap and the
- * laps of one thread do not fit into a time slice, only all lanes together warm up every second
- * time. */
+ * onset of a level the result depends on the order of all loads before the missing load. On an
+ * H200, 2050 pages miss in every lap, unless the laps begin in their middle. A point that is too
+ * long for a time slice warms up from the next page, and times the missing loads. All lanes walk
+ * the first lap after an interruption, in a fraction of the time if every page misses. If that lap
+ * and the laps of one thread do not fit into a time slice, only all lanes together warm up every
+ * second time. */
 static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *taken, u32 *timed)
 {
     u32 k = 0;
@@ -160,8 +160,8 @@ extern "C" __global__ void reach_chase(struct reach_walk_args a)
     }
 }
 
-/* Runs one half of a repeat with the first warp of each SM. All flush, prime all slices and flush
- * again. Then the pivot thrashes (second half only). Then every SM times its own slice. */
+/* Runs one half of a repeat with the first warp of each SM. All SMs flush, prime all slices and
+ * flush again. Then the pivot thrashes (second half only). Then every SM times its own slice. */
 static __device__ bool round_half(const struct reach_walk_args *a, bool thrash, u32 me, u32 *taken,
                                   u32 *go_on, u32 *round, struct watch *w)
 {
@@ -311,8 +311,8 @@ static __device__ bool serve_pair(const struct reach_walk_args *a, u32 turn, u32
     }
 }
 
-/* Runs one attempt of a pair on the probed SM, which has the turn: it primes, times and primes
- * again; the pivot thrashes; it times. Returns false if the time is up. */
+/* Runs one attempt of a pair on the probed SM, which has the turn. The SM primes, times and primes
+ * again, the pivot thrashes, and the SM times again. Returns false if the time is up. */
 static __device__ bool try_pair(const struct reach_walk_args *a, bool pivot, u32 turn, u32 *values,
                                 u32 *taken, u32 *flag, struct watch *w)
 {
@@ -369,8 +369,8 @@ static __device__ bool probe_pair(const struct reach_walk_args *a, bool pivot, u
     return true;
 }
 
-/* A pair has three turns: the probed SM, the pivot, the SM again. After an interruption both get
- * another turn. All other SMs sleep and poll one word. */
+/* A pair has three turns: the probed SM, the pivot, the SM again. After an interruption both SMs
+ * get another turn. All other SMs sleep and poll one word. */
 extern "C" __global__ void reach_pairs(struct reach_walk_args a)
 {
     extern __shared__ u32 taken[];

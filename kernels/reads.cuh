@@ -1,5 +1,4 @@
-/* reads.cuh: shared by the kernels of random reads: random draws of a lane, and the count of
- * accesses. */
+/* reads.cuh: random draws of a lane, and the count of accesses, for the kernels of random reads. */
 #ifndef REACH_KERNELS_READS_CUH
 #define REACH_KERNELS_READS_CUH
 

@@ -127,8 +127,8 @@ extern "C" __global__ void __launch_bounds__(1024, 1) reach_shared(struct reach_
                 begin = clock_cycles() | 1; /* not 0 */
             }
             __syncthreads();
-            /* A single warp measures itself. If there are several warps, the last one counts from a
-             * common begin. */
+            /* A single warp measures itself. If there are several warps, the last warp counts from
+             * a common begin. */
             const u32 from = a.warps == 1 ? 0 : begin;
             const u32 cycles =
                 run_shared(a, shared_address(words) + lane * stride, row_bytes, from, &rest);
@@ -201,7 +201,7 @@ static __device__ u32 read_ring(u32 words, u32 rank, u32 bytes)
 }
 #endif
 
-/* It writes nothing if it was compiled for chips without clusters. */
+/* The kernel writes nothing if it was compiled for chips without clusters. */
 extern "C" __global__ void __launch_bounds__(REACH_PEER_THREADS, 1)
     reach_peer(struct reach_peer_args a)
 {

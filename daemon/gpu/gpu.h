@@ -31,7 +31,7 @@ struct gpu_options {
     uint64_t host_memory_bytes;
     uint32_t memory_ms; /* time limit for other kinds of memory; 0 means the default of the depth */
     bool no_vmm;        /* do not use the virtual memory API */
-    bool alone; /* make the driver show only the GPU that is opened, because another one hangs */
+    bool alone; /* make the driver show only the GPU that is opened, because another GPU hangs */
     uint32_t identify_ms; /* time limit for the driver to identify one GPU; 0 means 20 000 */
 };
 
@@ -55,7 +55,7 @@ struct gpu_ops {
      */
     enum status (*open)(const struct gpu_options *options, const char *uuid, struct gpu **out,
                         struct err *err);
-    /* Either output may be NULL. */
+    /* Reports identity and limits. Either output may be NULL. */
     void (*describe)(const struct gpu *gpu, struct gpu_identity *identity,
                      struct gpu_limits *limits);
     /* Runs a checked spec. On success the caller owns out->values. */

@@ -250,7 +250,8 @@ struct probe_spec {
     uint32_t sweep_footprint; /* 1 if all SMs load the footprint, PROBE_SWEEP_ELEMENTS if they load
                                  only its elements */
     uint64_t sweep_bytes;     /* 0 if sweep_footprint is set */
-    uint64_t touch_bytes;     /* the SM loads one line of each; 0, or a multiple of 128 */
+    uint64_t touch_bytes;     /* length of a block of the footprint; the SM loads one line of each
+                                 block. 0, or a multiple of 128 */
     uint64_t evict_bytes;     /* bytes that the SM walks before it times, a multiple of 128 */
     uint64_t shared_bytes;
     enum memory_kind memory; /* CHASE, READ: the kind of memory that is touched */
@@ -308,7 +309,7 @@ struct probe_conditions {
     struct maybe_u32 other_processes;     /* compute processes on this GPU besides this process */
     struct maybe_u64 throttle_reasons;    /* NVML's bit mask, after the run; 0 if not throttled */
     struct maybe_u32 sm_clock_before_khz; /* read before the run */
-    /* Share of the last second or so in which any kernel ran on this GPU, read before it was
+    /* Share of the last second or so in which any kernel ran on this GPU, read before the GPU was
      * opened. */
     struct maybe_u32 busy_percent_before;
     struct maybe_u64 uncorrected_errors; /* memory errors (ECC) since the GPU was opened */

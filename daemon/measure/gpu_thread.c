@@ -17,10 +17,12 @@
 #include <string.h>
 
 /* More than twice the time that the worker gives each GPU (gpu_options.identify_ms). */
-#define PIPELINE_LIST_DEADLINE   (60 * NSEC_PER_SEC)
-#define GPU_THREAD_LONGEST_POLL  (600 * NSEC_PER_SEC) /* between two polls for lost GPUs */
+#define PIPELINE_LIST_DEADLINE (60 * NSEC_PER_SEC)
+#define GPU_THREAD_LONGEST_POLL                                                                    \
+    (600 * NSEC_PER_SEC) /* longest pause between two polls for lost GPUs */
 #define GPU_THREAD_PUBLISH_AGAIN (100 * NSEC_PER_MSEC)
-#define GPU_THREAD_LONGEST_PAUSE (3600 * NSEC_PER_SEC) /* before a retry after a failure */
+#define GPU_THREAD_LONGEST_PAUSE                                                                   \
+    (3600 * NSEC_PER_SEC) /* longest pause before a retry after a failure */
 
 static void gpu_thread_progress(void *self, double progress, const char *message)
 {
@@ -191,7 +193,8 @@ static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
              (unsigned long long)((thread->retry_pause + NSEC_PER_SEC - 1) / NSEC_PER_SEC));
 }
 
-/* Publishes that a measurement was cancelled. It has no result about the GPU. The mutex is held. */
+/* Publishes that a measurement was cancelled. Such a measurement has no result about the GPU. The
+ * mutex is held. */
 static void gpu_thread_publish_cancelled(struct gpu_thread *thread, const struct measurement *m)
 {
     const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
@@ -516,7 +519,7 @@ static void gpu_thread_rediscover(struct gpu_thread *thread)
     pthread_mutex_lock(&p->mutex);
 }
 
-/* Waits until the next poll is due; each pause is twice the one before. The mutex is held. */
+/* Waits until the next poll is due; each pause is twice the pause before. The mutex is held. */
 static void gpu_thread_poll(struct gpu_thread *thread)
 {
     if (thread->rediscover_at == 0) {

@@ -12,7 +12,7 @@ struct gpu_thread;
 /* Main function of a GPU's thread; `self` is the struct gpu_thread. */
 void *gpu_thread_main(void *self);
 
-/* Queues a measurement for `thread`, or joins one that waits. The mutex is held. Returns
+/* Queues a measurement for `thread`, or joins a measurement that waits. The mutex is held. Returns
  * STATUS_FULL if the queue is full. */
 enum status gpu_thread_queue(struct gpu_thread *thread, enum measurement_kind kind,
                              enum depth depth, struct measurement *out, struct err *err);

@@ -233,7 +233,7 @@ static bool merge_known(struct pipeline *p, const struct gpu_listing *listing,
     return any;
 }
 
-/* Makes room for a listed GPU: removes a lost one, which stays in the store. The mutex is held. */
+/* Makes room for a listed GPU: removes a lost GPU, which stays in the store. The mutex is held. */
 static bool make_room(struct pipeline *p, struct snapshot *draft, bool changed[REACH_MAX_GPUS])
 {
     uint32_t at = draft->gpu_count;
@@ -276,7 +276,7 @@ static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing
         const struct gpu_listed *const listed = find_listed(listing, now->uuid);
         const bool failed = listed && listed->error.status != STATUS_OK;
         const uint32_t known = index_of(draft, now->uuid);
-        if (known < draft->gpu_count) { /* another list may have added it meanwhile */
+        if (known < draft->gpu_count) { /* another list may have added the GPU meanwhile */
             changed[known] = merge_recalled(pipeline_find_thread(p, now->uuid), &arrivals->gpus[i],
                                             &draft->gpus[known]) ||
                              changed[known];

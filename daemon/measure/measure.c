@@ -331,8 +331,8 @@ static uint32_t measure_ms(nsec_t from, nsec_t to)
     return (uint32_t)((to - from + NSEC_PER_MSEC / 2) / NSEC_PER_MSEC);
 }
 
-/* Merges the measurement with the known results. It computes the ids of both before anything is
- * stored, so that stored results can be published. */
+/* Merges the measurement with the known results. Computes the ids of both fingerprints before
+ * anything is stored, so that stored results can be published. */
 static enum status measure_join(struct attempt *a, struct measure_result *out, struct err *err)
 {
     enum status status = fingerprint_check(&a->measured, err);
@@ -447,10 +447,10 @@ static enum status measure_attempt(struct attempt *a, struct measure_result *out
     return status;
 }
 
-/* Returns whether another attempt may begin after one that ended with this status. An attempt that
- * contradicts the known results gets one more, because only a second attempt can confirm it. Beside
- * other processes several attempts are allowed, because chance and time slices have a greater
- * effect. Their total time stays below the limit of a quick measurement. */
+/* Returns whether another attempt may begin after an attempt that ended with this status. If an
+ * attempt contradicts the known results, one more attempt is allowed, because only a second attempt
+ * can confirm it. Beside other processes several attempts are allowed, because chance and time
+ * slices have a greater effect. Their total time stays below the limit of a quick measurement. */
 static bool is_worth_another(const struct attempt *a, enum status status, nsec_t began,
                              nsec_t attempt_began)
 {

@@ -35,7 +35,7 @@ struct measurement {
     struct err error;                       /* set if failed */
 };
 
-/* The number of measurements by state; ended ones are counted since the start. */
+/* The number of measurements by state; ended measurements are counted since the start. */
 struct measurement_counts {
     uint64_t queued;
     uint64_t running;

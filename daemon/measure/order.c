@@ -1,7 +1,7 @@
 /* order.c: the order of the GPUs in a snapshot, which is the order of their indices (docs/http.md):
- * by PCI address. A lost GPU keeps its place, so the indices of the others do not change. A lost
- * GPU comes last if another GPU has its address: it was replaced, or the state file is from another
- * node. */
+ * by PCI address. A lost GPU keeps its place, so the indices of the other GPUs do not change. A
+ * lost GPU comes last if another GPU has its address: it was replaced, or the state file is from
+ * another node. */
 #include "measure/order.h"
 
 #include "base/log.h"

@@ -15,7 +15,7 @@
 enum {
     PIPELINE_REDISCOVER_MS = 30 * 1000, /* pause between polls for a lost GPU */
     PIPELINE_RETRY_MS = 60 * 1000, /* pause after a measurement that found the GPU busy or failed */
-    /* A cold driver that compiles PTX for a chip it has never seen takes tens of seconds. */
+    /* A cold driver that compiles PTX for a new chip takes tens of seconds. */
     PIPELINE_OPEN_MS = 120 * 1000,
     /* A probe under way is finished first, and a driver that is slow to close does not hang. */
     PIPELINE_GRACE_MS = 60 * 1000

@@ -83,8 +83,8 @@ enum status pipeline_forget(struct pipeline *p, const char *uuid, struct err *er
  * GPU whose fingerprint it lacks (only with `measure_unknown`). */
 void pipeline_requeue(struct pipeline *p);
 
-/* Reports the state of one measurement. The last 256 are kept. Returns STATUS_NOT_FOUND for an
- * unknown id. */
+/* Reports the state of one measurement. The last 256 measurements are kept. Returns
+ * STATUS_NOT_FOUND for an unknown id. */
 enum status pipeline_measurement(struct pipeline *p, const char *id, struct measurement *out,
                                  struct err *err);
 

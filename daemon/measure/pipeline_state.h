@@ -1,5 +1,5 @@
 /* pipeline_state.h: the shared state of the threads of a pipeline. There is one thread per GPU
- * (gpu_thread.h) and one that discovers GPUs (discover.h).
+ * (gpu_thread.h) and one thread that discovers GPUs (discover.h).
  *
  * The pipeline's mutex guards all mutable state: the measurements, the running workers, and the
  * order of published snapshots. It is never held while a thread waits for a worker or for the disk.

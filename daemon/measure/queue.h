@@ -1,5 +1,5 @@
 /* queue.h: the table of measurements. It is a plain structure without a lock, because the pipeline
- * has one.
+ * has a lock.
  */
 #ifndef REACH_MEASURE_QUEUE_H
 #define REACH_MEASURE_QUEUE_H
@@ -20,7 +20,7 @@ struct measurement_queue {
     uint64_t forgotten_failed;
 };
 
-/* Makes a queued measurement. It replaces the oldest ended one if the table is full. Returns
+/* Makes a queued measurement. Replaces the oldest ended measurement if the table is full. Returns
  * QUEUE_NONE if no measurement in the table has ended. */
 int queue_add(struct measurement_queue *queue, const char *uuid, enum measurement_kind kind,
               enum depth depth, int64_t now);
@@ -28,7 +28,7 @@ int queue_add(struct measurement_queue *queue, const char *uuid, enum measuremen
 int queue_find(const struct measurement_queue *queue, const char *id);
 /* Returns the slot of the oldest queued measurement of this GPU, or QUEUE_NONE. One GPU of the node
  * at a time is measured at depth memory. Two GPUs at once would write to each other and share the
- * host's memory. (Two H200s wrote to each other at 71 to 87 GB/s, one alone at 282.) */
+ * host's memory. (Two H200s wrote to each other at 71 to 87 GB/s, one H200 alone wrote at 282.) */
 int queue_next(const struct measurement_queue *queue, const char *uuid);
 /* Returns the slot of the queued measurement of this GPU, kind and depth, or QUEUE_NONE. */
 int queue_waiting_like(const struct measurement_queue *queue, const char *uuid,

@@ -97,9 +97,10 @@ enum status cuda_arena_latency_base(struct cuda_arena *arena, uint64_t first_byt
                                     uint64_t stride_bytes, uint64_t pages, cu_deviceptr *out,
                                     struct err *err);
 
-/* Lays out the region of a READ with run_bytes, which has passed probe_check. To map a run takes
- * some 25 microseconds, to unmap it 15. The region begins at runs.base. It stays mapped until the
- * next region or the end of the arena, because unmapping would delay the next probe. */
+/* Lays out the region of a READ with run_bytes, which has passed probe_check. A call that maps a
+ * run takes some 25 microseconds, and a call that unmaps it takes 15. The region begins at
+ * runs.base. It stays mapped until the next region or the end of the arena, because unmapping would
+ * delay the next probe. */
 enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_spec *spec,
                                  struct err *err);
 

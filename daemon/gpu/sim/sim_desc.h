@@ -156,7 +156,8 @@ struct sim_level {
     uint32_t run_count;
     struct sim_run runs[SIM_MAX_RUNS];
     uint32_t instance_count;
-    uint16_t instance_of_sm[REACH_MAX_SMS]; /* by position; ordered by the first SM of each */
+    uint16_t instance_of_sm[REACH_MAX_SMS]; /* by position; instances are in the order of their
+                                               first SM */
 };
 
 /* Another kind of memory. If gbps is 0, the kind is absent, and `refused` has the reason. */

@@ -1,6 +1,6 @@
 /* sim_mmu.h: a model of the translation hardware of a GPU: a few levels of set-associative TLBs.
- * Each level has instances shared by some of the SMs. It works access by access, without time,
- * noise or I/O.
+ * Each level has instances shared by some of the SMs. The model works access by access, without
+ * time, noise or I/O.
  *
  * Every access searches the levels of its SM, nearest first, until one hits; the levels that missed
  * then hold the translation. The state stays between calls, like on hardware.
