@@ -18,13 +18,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The build may have no device code; the stand-in does not look at it. */
+/* The build may have no device code; the stand-in does not read any. */
 extern const unsigned char reach_fatbin_start[];
 extern const unsigned char reach_fatbin_end[];
 const unsigned char reach_fatbin_start[16] = {0};
 const unsigned char reach_fatbin_end[1] = {0};
 
-/* A small GPU: a whole run takes few calls and finds a result of every kind. */
+/* A small GPU. A whole run on it makes few calls and still finds a result of every kind. */
 #define SMALL                                                                                      \
     "gpu=cc=9.0 sms=6 smids=0-3,8-9 memory=2G l1=8@2M/sm;miss=20 "                                 \
     "l2=64@2M/0,1,8:2,3,9;miss=100;miss_ns=20 noise=gauss:1 plateau=100 frame=8M@2"
@@ -160,8 +160,8 @@ static inline enum status run_probe(struct gpu *gpu, struct probe_spec spec, str
     return s;
 }
 
-/* Returns the accesses of all SMs per unit of time, in the first repeat of the first point of a
- * READ. */
+/* Returns how many accesses all SMs made per unit of time, in the first repeat of the first point
+ * of a READ. */
 static inline double access_rate(struct gpu *gpu, const struct probe_spec *spec)
 {
     struct probe_result r;

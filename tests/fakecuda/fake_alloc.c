@@ -86,7 +86,8 @@ cu_result cuEventRecord(cu_event event, cu_stream stream)
     return CU_SUCCESS;
 }
 
-/* An event is not reached at the first query, so that a caller that waits really waits. */
+/* A query reports an event as reached from the second one on, so that a caller that waits really
+ * waits. */
 cu_result cuEventQuery(cu_event event)
 {
     cu_result r = fake_enter_context("cuEventQuery");

@@ -1,4 +1,5 @@
-/* fake_control.c: the text that steers the stand-in driver. Its syntax is in fakecuda.c. */
+/* fake_control.c: parses the text that controls the stand-in driver. The syntax of the text is in
+ * fakecuda.c. */
 #include "tests/fakecuda/fake_control.h"
 
 #include "base/hash.h"
@@ -27,7 +28,7 @@ static int add_board(const char *item, const char *text, int parent, struct cont
                         .bus = parent < 0 ? (int)c->board_count + 1 : c->boards[parent].bus};
     if (sim_profiles_parse(text, &b->desc, &err) != STATUS_OK)
         return complain(item, err.text);
-    /* The driver hands out addresses side by side, so the model needs room for all of them. */
+    /* The driver hands out adjacent addresses, so the model needs room for all of them. */
     b->desc.range_bytes = b->desc.memory_bytes * FAKE_VIRTUAL_FACTOR;
     c->board_count++;
     return 0;
@@ -79,7 +80,8 @@ static uint32_t in_order(const struct control *c, const char *order, uint32_t ou
     return n;
 }
 
-/* Returns the board that `name` (of `length` characters) means, or board_count if there is none. */
+/* Returns the index of the board whose name `name` (of `length` characters) is, or board_count if
+ * there is none. */
 static uint32_t named(const struct control *c, const char *order, const char *name, size_t length)
 {
     uint32_t numbered[REACH_MAX_GPUS];
@@ -122,7 +124,7 @@ void control_see(struct control *c, const char *visible, const char *order)
             return; /* devices after an unknown name are not visible */
         see(c, at);
         if (c->boards[at].parent >= 0)
-            return; /* a process sees one instance */
+            return; /* a process uses one instance at most */
         p += length + (p[length] == ',');
     }
 }
@@ -134,7 +136,7 @@ void control_uuid(const struct control *c, uint32_t board, unsigned char out_byt
     struct gpu_identity id;
     int n;
 
-    /* A GPU with its own UUID keeps it in any place. */
+    /* A GPU that has a UUID of its own keeps the UUID in any place. */
     sim_gpu_identity(d, d->uuid[0] ? 0 : board, &id);
     const uint64_t a = hash_bytes(HASH_START, id.uuid, strlen(id.uuid));
     const uint64_t b = hash_bytes(a, id.uuid, strlen(id.uuid));

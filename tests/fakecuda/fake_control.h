@@ -15,24 +15,25 @@ struct fault {
     enum fault_kind kind;
     char call[FAKE_CALL_CHARS]; /* name of an API call or a kernel; "*" means any call of the API */
     int gpu;      /* number of the GPU that the call is about, by PCI address; -1 means any */
-    uint64_t use; /* 1 is the first use; 0 means each */
+    uint64_t use; /* 1 means the first use; 0 means each use */
     bool onwards; /* the fault also applies to all later uses */
-    int value;    /* FAIL: the result; HANG: milliseconds, 0 means indefinitely */
+    int value;    /* FAIL: the result of the call; HANG: the duration in milliseconds, 0 means
+                     indefinitely */
 };
 
 /* A GPU of the node, or a MIG instance. */
 struct board {
     struct sim_desc desc;
-    int parent;   /* instance: the place of its GPU among the boards; else -1 */
-    bool has_mig; /* MIG mode is on */
+    int parent; /* index of the board that the MIG instance belongs to; -1 if the board is a GPU */
+    bool has_mig; /* whether MIG mode is on */
     int bus;      /* bus number of its PCI address */
 };
 
 struct control {
-    /* The GPUs of the node, which the stand-in for NVML shows. */
+    /* The GPUs of the node, which the stand-in for NVML reports. */
     uint32_t board_count;
     struct board boards[REACH_MAX_GPUS];
-    /* The GPUs that CUDA_VISIBLE_DEVICES leaves, which the driver shows. */
+    /* The GPUs that CUDA_VISIBLE_DEVICES leaves, which the driver reports. */
     uint32_t gpu_count;
     struct sim_desc gpus[REACH_MAX_GPUS];
     int board_of[REACH_MAX_GPUS];
@@ -47,14 +48,15 @@ struct control {
     bool mig;
 };
 
-/* Returns 0, or -1 with a line on stderr. Every GPU is visible. */
+/* Returns 0, or -1 after printing a line to stderr. Every GPU is visible. */
 int control_parse(const char *text, struct control *out);
-/* Leaves the GPUs that `visible` names (CUDA_VISIBLE_DEVICES, or NULL if it is not set). It names
- * one instance by UUID, or whole GPUs by UUID, the beginning of a UUID, or number, in that order.
- * An instance is shown if it is named; the first one is shown if there is no whole GPU. `order` is
- * CUDA_DEVICE_ORDER: unless it is PCI_BUS_ID, numbers count from the GPU with the most SMs. */
+/* Keeps only the GPUs that `visible` names (the value of CUDA_VISIBLE_DEVICES, or NULL if it is not
+ * set). `visible` names one instance by UUID, or whole GPUs by UUID, the beginning of a UUID, or
+ * number. The GPUs keep the order of these names. A named instance is visible. The first instance
+ * is visible if the node has no whole GPU. `order` is the value of CUDA_DEVICE_ORDER: unless it is
+ * PCI_BUS_ID, GPUs are numbered from the one with the most SMs. */
 void control_see(struct control *c, const char *visible, const char *order);
-/* The UUID of a board as 16 bytes, and as text: "GPU-.." or "MIG-.." and 36 characters. */
+/* Writes the UUID of a board as 16 bytes and as text: "GPU-" or "MIG-" and 36 characters. */
 void control_uuid(const struct control *c, uint32_t board, unsigned char out_bytes[16],
                   char out_text[64]);
 

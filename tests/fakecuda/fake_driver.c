@@ -451,7 +451,8 @@ cu_result cuStreamDestroy_v2(cu_stream stream)
     return r;
 }
 
-/* A stream is not ready at the first query after a launch, so that a wait really waits. */
+/* A stream is not ready at the first query after a launch, so that a caller that waits really
+ * waits. */
 cu_result cuStreamQuery(cu_stream stream)
 {
     cu_result r = fake_enter_context("cuStreamQuery");
@@ -470,8 +471,9 @@ cu_result cuStreamQuery(cu_stream stream)
     return CU_SUCCESS;
 }
 
-/* A block has no more than it requested. It has more than half of the shared memory of an SM,
- * except in the kernel that divides that memory. */
+/* Returns whether an SM has room for only one block. A block cannot use more shared memory than its
+ * function allows. It must use more than half of the shared memory of an SM, except in the kernel
+ * that divides that memory. */
 static bool fits_one_block(unsigned shared_bytes, const struct fake_function *f)
 {
     return (int)shared_bytes <= f->shared_bytes &&

@@ -63,7 +63,7 @@ cu_result cuMemMap(cu_deviceptr p, size_t bytes, size_t offset, cu_mem_handle ha
 cu_result cuMemUnmap(cu_deviceptr p, size_t bytes);
 cu_result cuMemSetAccess(cu_deviceptr p, size_t bytes, const struct cu_mem_access_desc *access,
                          size_t count);
-/* Further calls of the allocators of libreach-cuda: fake_alloc.c. */
+/* Further calls, which the allocators of libreach-cuda make, are in fake_alloc.c. */
 typedef struct cu_event_st *cu_event;
 cu_result cuCtxPushCurrent_v2(cu_context context);
 cu_result cuCtxPopCurrent_v2(cu_context *context);
@@ -75,7 +75,7 @@ cu_result cuEventQuery(cu_event event);
 cu_result cuEventSynchronize(cu_event event);
 cu_result cuEventDestroy_v2(cu_event event);
 cu_result cuMemcpyDtoD_v2(cu_deviceptr to, cu_deviceptr from, size_t bytes);
-/* Calls of the diagnosis of libreach-cuda: fake_pointer.c. */
+/* Calls that the diagnosis of libreach-cuda makes are in fake_pointer.c. */
 cu_result cuCtxGetDevice(cu_device *device);
 cu_result cuMemcpyHtoDAsync_v2(cu_deviceptr to, const void *from, size_t bytes, cu_stream stream);
 cu_result cuMemcpyDtoHAsync_v2(void *to, cu_deviceptr from, size_t bytes, cu_stream stream);

@@ -14,8 +14,8 @@ static bool has_kind(enum memory_kind kind)
     return fake.control.gpus[fake.current].kinds[kind].gbps > 0;
 }
 
-/* Makes a range of this kind. The process sees managed memory at the same address as the device. So
- * the process chooses that address: with a sanitizer, much of the address space is taken. */
+/* Makes a range of this kind. The process and the device use the same address for managed memory.
+ * The process chooses that address, because a sanitizer takes much of its address space. */
 static cu_result add_range(enum memory_kind kind, size_t bytes, void *host, cu_deviceptr *out)
 {
     uint64_t va = 0;
@@ -74,7 +74,7 @@ cu_result cuMemHostAlloc(void **p, size_t bytes, unsigned flags)
     if (r != CU_SUCCESS)
         return r;
     void *const host = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                            0); /* mapped by the driver only; the processor never looks at it */
+                            0); /* mapped by the driver only; the processor never reads it */
     if (host == MAP_FAILED)
         return CU_ERROR_OUT_OF_MEMORY;
     r = add_range(MEMORY_HOST_PINNED, bytes, host, &va);
@@ -108,7 +108,7 @@ cu_result cuMemHostGetDevicePointer_v2(cu_deviceptr *p, void *host, unsigned fla
     return CU_SUCCESS;
 }
 
-/* The driver sees no difference between ordinary and huge pages. */
+/* The driver does not distinguish ordinary pages from huge pages. */
 cu_result cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags)
 {
     cu_deviceptr va;
@@ -186,9 +186,10 @@ cu_result cuDeviceCanAccessPeer(int *can, cu_device device, cu_device peer)
     return CU_SUCCESS;
 }
 
-/* ---- what kernels see ---- */
+/* ---- memory of kernels ---- */
 
-/* Registered memory is one range if its pieces are adjacent for the device and for the process. */
+/* Returns whether b continues the range of a. Registered memory is one range if its pieces are
+ * adjacent for the device and for the process. */
 static bool continues(const struct fake_alloc *a, const struct fake_alloc *b)
 {
     return a->kind == MEMORY_HOST_REGISTERED && b->kind == a->kind && a->device == b->device &&

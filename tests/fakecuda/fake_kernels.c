@@ -1,5 +1,5 @@
 /* fake_kernels.c: the work of the device code, done on the MMU model. A kernel gets the real
- * structs of kernels/abi.h, finds its tables in device memory, and leaves its answers there. */
+ * structs of kernels/abi.h, reads its tables from device memory, and writes its answers there. */
 #include "gpu/probe.h"
 #include "gpu/sim/sim_machine.h"
 #include "kernels/abi.h"
@@ -73,7 +73,8 @@ static cu_result illegal(const char *what)
                        what);
 }
 
-/* Every SM first waits for all blocks; positions must be the ids in ascending order. */
+/* Checks that the counters are zero before the blocks meet, and that positions are the SM ids in
+ * ascending order. */
 static cu_result check_grid(const struct launch *l, unsigned blocks, bool positions_too)
 {
     const struct reach_grid *g = l->grid;
@@ -117,7 +118,8 @@ static cu_result run_census(const struct launch *l, const struct reach_census_ar
     return CU_SUCCESS;
 }
 
-/* Answers `spec` at address `base` and stores the values in device memory at `values`. */
+/* Computes the answer to `spec` at address `base` and stores the values in device memory at
+ * `values`. */
 static cu_result answer(const struct launch *l, const struct probe_spec *spec, uint64_t base,
                         uint64_t values)
 {
@@ -172,8 +174,8 @@ static cu_result run_walk(const struct launch *l, enum probe_kind kind,
     return answer(l, &spec, a->base, a->values);
 }
 
-/* Pieces with gaps take an entry each, or share entries. They count as a window without gaps of the
- * length of those entries. Returns 0 if a part is missing. */
+/* Returns the length of a window without gaps that needs the same entries. Pieces with gaps take an
+ * entry each, or share entries. Returns 0 if a part of the memory is missing. */
 static uint64_t bytes_of_pieces(const struct launch *l, const struct reach_read_args *a,
                                 uint64_t lines, bool far)
 {
@@ -187,7 +189,7 @@ static uint64_t bytes_of_pieces(const struct launch *l, const struct reach_read_
     return pieces * (stride < entry ? stride : entry);
 }
 
-/* Collects the different windows of all SMs. */
+/* Collects the distinct windows of all SMs. */
 static cu_result collect_windows(const struct launch *l, const struct reach_read_args *a,
                                  uint64_t first, bool far, struct sim_window *windows,
                                  uint16_t *window_of)
@@ -213,7 +215,7 @@ static cu_result collect_windows(const struct launch *l, const struct reach_read
         while (k < count && (windows[k].va != here.va || windows[k].bytes != here.bytes))
             k++;
         if (k == PROBE_MAX_WINDOWS && a->in_flight > 0)
-            k = PROBE_MAX_WINDOWS - 1; /* the model treats all parts of this length alike */
+            k = PROBE_MAX_WINDOWS - 1; /* the model treats all parts of the same length alike */
         if (k == PROBE_MAX_WINDOWS)
             return fake_misuse(CU_ERROR_LAUNCH_FAILED, "too many different windows");
         if (k == count && !fake_is_mapped(here.va + first, here.bytes))
@@ -225,7 +227,7 @@ static cu_result collect_windows(const struct launch *l, const struct reach_read
     return CU_SUCCESS;
 }
 
-/* Mappings shorter than a frame lie side by side at the start of a region. */
+/* Mappings shorter than a frame are adjacent, at the start of a region. */
 static void find_scattered(const struct launch *l, const struct sim_window *region, uint64_t first,
                            struct sim_access *access)
 {
@@ -272,7 +274,8 @@ static cu_result run_read(const struct launch *l, struct sim_access access,
     return CU_SUCCESS;
 }
 
-/* Every SM has its own rank on its side, below the number of SMs of that side. */
+/* Every SM has a rank on its side that no other SM there has, below the number of SMs of the
+ * side. */
 static bool sides_are_whole(const struct launch *l, const struct reach_working_set_sm *sms)
 {
     bool taken[2][REACH_MAX_SMS] = {{false}};
@@ -334,7 +337,7 @@ static cu_result run_working_set_read(const struct launch *l, const char *name,
     return CU_SUCCESS;
 }
 
-/* Every SM has a block. */
+/* The kernel has one block per SM. */
 static cu_result run_cache(const struct launch *l, const struct reach_cache_args *a)
 {
     const struct reach_cache_point *points = fake_host(a->points, a->count * sizeof *points);
@@ -377,7 +380,7 @@ static cu_result run_cache(const struct launch *l, const struct reach_cache_args
     return CU_SUCCESS;
 }
 
-/* SHARED and PEER touch only the memory that their arguments name. */
+/* SHARED and PEER access only the memory that their arguments name. */
 static cu_result answer_chip(const struct launch *l, const struct probe_spec *spec, uint32_t *out)
 {
     struct err err = {.status = STATUS_OK};
@@ -409,7 +412,8 @@ static cu_result run_shared(const struct launch *l, unsigned threads,
     memcpy(spec.points, points, a->count * sizeof *points);
     for (uint32_t i = 0; i < a->sm_count; i++)
         spec.sms[i] = (uint16_t)sms[i];
-    if (l->desc->shared.latency_cycles == 0) { /* no latency: any cycles will do */
+    if (l->desc->shared.latency_cycles ==
+        0) { /* the model has no latency, so any cycles are valid */
         for (uint64_t i = 0; i < (uint64_t)a->repeats * a->sm_count * a->count; i++)
             out[i] = a->samples;
         return CU_SUCCESS;

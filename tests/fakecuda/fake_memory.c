@@ -31,7 +31,8 @@ void fake_list_remove(struct fake_list *list, size_t item_bytes, size_t at)
     list->count--;
 }
 
-/* Returns the end of an object of this device that lies in [va, va + bytes), or 0 if there is none.
+/* Returns the end of an object of this device that overlaps [va, va + bytes), or 0 if there is
+ * none.
  */
 static uint64_t end_of_taken(int device, uint64_t va, uint64_t bytes)
 {
@@ -49,8 +50,8 @@ static uint64_t end_of_taken(int device, uint64_t va, uint64_t bytes)
     return 0;
 }
 
-/* Returns new addresses while there are any, so that a use after free is detected, then the first
- * free ones. */
+/* Returns addresses that were never used while there are any left, so that a use after free is
+ * detected. Then it returns the first free addresses. */
 uint64_t fake_take_va(struct fake_device *device, uint64_t bytes, uint64_t alignment)
 {
     const int index = (int)(device - fake.devices);
@@ -173,7 +174,7 @@ uint8_t *fake_mapped(uint64_t va, uint64_t *bytes)
     struct fake_handle *h = fake_handle(maps[i].handle);
     if (!h)
         return NULL;
-    if (!h->host) { /* untouched pages cost nothing */
+    if (!h->host) { /* pages that are never touched take no memory */
         void *host =
             mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (host == MAP_FAILED)
@@ -186,7 +187,7 @@ uint8_t *fake_mapped(uint64_t va, uint64_t *bytes)
     return h->host + offset;
 }
 
-/* Returns the host memory behind any device memory; see fake_mapped. */
+/* Returns the host memory behind an allocation, or behind a mapping (see fake_mapped). */
 static uint8_t *device_bytes(uint64_t va, uint64_t *bytes)
 {
     uint8_t *host = fake_host(va, *bytes);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* CUmemorytype; CUpointer_attribute; CUmem_range_attribute */
+/* constants of CUmemorytype, CUpointer_attribute and CUmem_range_attribute */
 enum { TYPE_HOST = 1, TYPE_DEVICE = 2 };
 enum {
     POINTER_TYPE = 2,
@@ -135,7 +135,7 @@ cu_result cuPointerGetAttribute(void *data, int attribute, cu_deviceptr pointer)
         return r != CU_SUCCESS ? r : CU_ERROR_INVALID_VALUE;
     told = a ? alloc_attribute(a, attribute, pointer, &value)
              : map_attribute(m, attribute, pointer, &value);
-    memcpy(data, &value, sizeof(uint32_t)); /* size of the attribute */
+    memcpy(data, &value, sizeof(uint32_t)); /* the smallest attributes have 32 bits */
     if (attribute != POINTER_TYPE && attribute != POINTER_MANAGED && attribute != POINTER_ORDINAL)
         memcpy(data, &value, sizeof value);
     return told;

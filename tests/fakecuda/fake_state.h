@@ -1,10 +1,10 @@
 /* fake_state.h: the state of the stand-in driver in one global, because a process has one driver.
  * Only one thread uses it at a time, like the real driver in a worker.
  *
- * Device memory. Addresses are handed out side by side from a base for each GPU; the model sees an
- * address minus that base. An allocation of up to BACKED_BYTES has host memory behind it and can be
- * copied to and from; larger ones can only be zeroed and read by kernels. A handle gets host memory
- * at the first copy to or from its mapping (fake_copy). Kernels do not see that memory.
+ * Device memory has adjacent addresses from a base for each GPU; the model gets an address minus
+ * that base. An allocation of up to BACKED_BYTES has host memory behind it and can be copied to and
+ * from; larger ones can only be zeroed and read by kernels. A handle gets host memory at the first
+ * copy to or from its mapping (fake_copy). Kernels do not read that host memory.
  */
 #ifndef REACH_TESTS_FAKECUDA_FAKE_STATE_H
 #define REACH_TESTS_FAKECUDA_FAKE_STATE_H
@@ -17,7 +17,7 @@
 enum {
     FAKE_SHARED_PER_SM = 228 << 10,
     FAKE_SHARED_PER_BLOCK = 227 << 10,
-    FAKE_SHARED_RESERVED = 1 << 10 /* reserved in each block */
+    FAKE_SHARED_RESERVED = 1 << 10 /* bytes that the driver reserves for each block */
 };
 enum { CU_ERROR_INVALID_CONTEXT = 201, CU_ERROR_INVALID_HANDLE = 400 };
 enum { FAKE_NOWHERE = -2 }; /* CU_DEVICE_INVALID */
@@ -29,7 +29,7 @@ struct fake_device {
     uint64_t held_bytes;
     uint32_t retains; /* retain count of the primary context */
     uint64_t timer_ns;
-    /* Model of the other memory that a kernel touched last. */
+    /* Model of the memory outside the device that a kernel touched last. */
     struct sim_machine *far;
     enum memory_kind far_kind;
     uint64_t far_bytes;
@@ -38,14 +38,14 @@ struct fake_device {
 struct fake_alloc {
     uint64_t va;
     uint64_t bytes;
-    uint8_t *host; /* NULL if not backed */
+    uint8_t *host; /* host memory behind the allocation; NULL if it is too large */
     int device;
     enum memory_kind kind;
-    void *process; /* pinned and registered memory: its address in the process */
-    /* Managed memory: a device, CU_DEVICE_CPU, or FAKE_NOWHERE. */
+    void *process; /* address of pinned or registered memory in the process */
+    /* Location of managed memory: a device, CU_DEVICE_CPU, or FAKE_NOWHERE. */
     int preferred;
     int prefetched;
-    bool accessed; /* made accessible for the device */
+    bool accessed; /* whether the device may access the memory */
 };
 
 struct fake_handle {
@@ -57,7 +57,8 @@ struct fake_handle {
     bool released;
     int device;
     enum memory_kind kind;
-    uint8_t *host; /* NULL if never copied to or from; then all bytes are 0 */
+    uint8_t *host; /* host memory behind the handle; NULL if it was never copied to or from, so that
+                      all bytes are 0 */
 };
 
 struct fake_range {
@@ -78,12 +79,12 @@ struct fake_function {
     uint32_t module;
     int shared_bytes;
     int carveout_percent;
-    unsigned launched_bytes; /* dynamic shared memory of its last launch */
+    unsigned launched_bytes; /* dynamic shared memory of the last launch of the function */
 };
 
 struct fake_stream {
     uint64_t id;
-    bool asked; /* since the last launch */
+    bool asked; /* whether the stream was queried since its last launch */
     bool hung;
     bool busy;
 };
@@ -91,7 +92,7 @@ struct fake_stream {
 struct fake_event {
     uint64_t id;
     bool recorded;
-    bool asked; /* since it was recorded */
+    bool asked; /* whether the event was queried since it was recorded */
 };
 
 /* a list that grows */
@@ -111,14 +112,14 @@ struct fake_use {
 struct fake {
     struct control control;
     struct fake_device devices[REACH_MAX_GPUS];
-    struct fake_list allocs;     /* struct fake_alloc */
-    struct fake_list handles;    /* struct fake_handle */
-    struct fake_list ranges;     /* reservations, struct fake_range */
-    struct fake_list maps;       /* mappings, struct fake_map, by address */
-    struct fake_list streams;    /* struct fake_stream */
-    struct fake_list events;     /* struct fake_event */
-    uint64_t longest_run;        /* the longest handle that succeeds; 0 means no limit */
-    int pushed[FAKE_MAX_PUSHED]; /* contexts below the current one */
+    struct fake_list allocs;  /* struct fake_alloc */
+    struct fake_list handles; /* struct fake_handle */
+    struct fake_list ranges;  /* list of struct fake_range, the reservations */
+    struct fake_list maps;    /* list of struct fake_map, the mappings, sorted by address */
+    struct fake_list streams; /* struct fake_stream */
+    struct fake_list events;  /* struct fake_event */
+    uint64_t longest_run;     /* size of the longest handle that can be created; 0 means no limit */
+    int pushed[FAKE_MAX_PUSHED]; /* GPUs of the contexts below the current one */
     uint32_t push_count;
     uint32_t modules;
     uint32_t next_id;
@@ -133,27 +134,28 @@ struct fake {
 
 extern struct fake fake;
 
-/* Records that the caller did something that a driver need not forgive; returns `r`. */
+/* Records that the caller did something that a real driver may not accept; returns `r`. */
 cu_result fake_misuse(cu_result r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Counts a use of `call`. Returns the result that it must fail with, or CU_SUCCESS. It may hang,
- * and may not return at all. */
+/* Counts a use of `call`. Returns the result that a fault sets for the call, or CU_SUCCESS. If the
+ * fault is a hang, the function returns late or never. */
 cu_result fake_enter(const char *call);
 uint64_t fake_count_use(const char *call);
 
 /* fake_memory.c */
 void *fake_list_add(struct fake_list *list, size_t item_bytes, size_t at);
 void fake_list_remove(struct fake_list *list, size_t item_bytes, size_t at);
-/* Reserves `bytes` of addresses on a GPU. Returns 0 if there are none left. */
+/* Reserves `bytes` of addresses on a GPU. Returns 0 if the GPU has no free addresses left. */
 uint64_t fake_take_va(struct fake_device *device, uint64_t bytes, uint64_t alignment);
-/* Starts again at the first address if nothing holds one. */
+/* Starts again at the first address if no object holds an address. */
 void fake_settle_va(int device);
-/* Returns whether the device holds [va, va + bytes), with access. */
+/* Returns whether [va, va + bytes) is device memory that the device may access. */
 bool fake_is_mapped(uint64_t va, uint64_t bytes);
-/* Returns the host memory behind [va, va + bytes), or NULL. */
+/* Returns the host memory behind [va, va + bytes), or NULL if there is none. */
 void *fake_host(uint64_t va, uint64_t bytes);
-/* Returns the host memory behind the mapping at `va`. `*bytes` is cut to the end of the mapping.
- * Returns NULL if nothing is mapped there, or if the mapping has no access. */
+/* Returns the host memory behind the mapping at `va`. `*bytes` is limited to the end of the
+ * mapping. Returns NULL if no mapping contains `va`, or if the device may not access the
+ * mapping. */
 uint8_t *fake_mapped(uint64_t va, uint64_t *bytes);
 /* Copies between device and host memory or within the device. Returns false if a part is missing. A
  * NULL host pointer means device memory at `device_to` or `device_from`. */
@@ -165,27 +167,28 @@ void fake_handle_forget(const struct fake_handle *h);
 void fake_hold(int device, int64_t bytes);
 void fake_free_all(void);
 
-/* fake_far.c: the model of address `va`, and the address at which the model begins. */
+/* Defined in fake_far.c: finds the model that translates address `va`, and the address at which the
+ * model begins. */
 struct sim_machine *fake_machine_at(struct fake_device *device, uint64_t va, uint64_t *first);
 
-/* fake_driver.c: a stream, or NULL if there is none; the kind of the handle that is mapped at `va`;
- * the first step of calls in a context. */
+/* Defined in fake_driver.c: a stream, or NULL if there is none; the kind of the handle that is
+ * mapped at `va`; the first step of calls in a context. */
 struct fake_stream *fake_stream_of(cu_stream stream);
 enum memory_kind fake_kind_of_map(uint64_t va);
 bool fake_is_compressed(uint64_t va);
 cu_result fake_enter_context(const char *call);
 
-/* fake_kernels.c: runs a kernel by name. */
+/* Defined in fake_kernels.c: runs a kernel by name. */
 const char *fake_kernel_name(const char *name);
-/* The carveout that was requested for a kernel of this name, in percent. */
-/* Shared memory that an SM sets aside for the last kernel: the preferred size, or the need of a
- * block. */
+/* Returns the carveout that was requested for a kernel of this name, in percent. */
+/* Returns the shared memory that an SM sets aside for the last kernel: the preferred size, or the
+ * size that a block needs. */
 uint64_t fake_shared_of_sm(const char *name);
 cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigned threads,
                           const void *args);
 cu_result fake_kernel_run_clusters(const char *name, int device, unsigned blocks, unsigned threads,
                                    unsigned cluster_sms, const void *args);
-/* How many clusters of this number of blocks, one block per SM, fit at once. */
+/* Returns how many clusters of this number of blocks fit at once, with one block per SM. */
 unsigned fake_clusters(int device, unsigned cluster_sms);
 
 #endif

@@ -3,51 +3,52 @@
  * launches are in fake_driver.c.
  *
  * It answers the calls of reachd, counts all resources, and runs kernels by name on the model, with
- * the parameter structs of kernels/abi.h. It ignores the device code. It is steered by the
- * environment when it is loaded, or by fakecuda_start():
+ * the parameter structs of kernels/abi.h. It ignores the device code. The environment controls the
+ * library when it is loaded; later fakecuda_start() does:
  *
  *     FAKECUDA="gpu=h200,fail=cuMemCreate@2=2"
  *
  * Items are separated by commas. If the text contains a bar, bars separate them, because
  * descriptions have commas:
  *
- *   gpu=<profile or description>   one GPU, as in sim_desc.h; again for one more, in the order of
- *                                  their PCI addresses. Default: h200
+ *   gpu=<profile or description>   one GPU, described like in sim_desc.h. The item can be repeated
+ *                                  for more GPUs, in the order of PCI addresses. Default: h200
  *   bus=<n>                        the bus of the last GPU's PCI address; default: its place, from
  *                                  1
  *   fail=<call>[/<gpu>][@<n>[+]]=<result>
- *                                  the nth use of this call, from 1, returns that CUresult.
- *                                  With "+" all later ones do too; without @ each one does. The
- *                                  name is the API's without its version: cuMemAlloc. "*"
- *                                  counts all calls except cuGetErrorName and cuGetErrorString.
- *                                  With /<gpu> only calls about this GPU, by its place among
- *                                  the GPUs, from 0. After 214, 226 and 700 to 719 all calls
- *                                  fail, like after the loss of a context
+ *                                  the nth use of this call, from 1, returns this CUresult.
+ *                                  With "+" all later uses return it too; without @ each use
+ *                                  does. The name is a name of the API without its version:
+ *                                  cuMemAlloc. "*" counts all calls except cuGetErrorName and
+ *                                  cuGetErrorString. With /<gpu> only calls about this GPU
+ *                                  count, by its place among the GPUs, from 0. After 214, 226
+ *                                  and 700 to 719 all calls fail, like after the loss of a
+ *                                  context
  *   hang=<call>[/<gpu>][@<n>[+]][=<ms>]
- *                                  the call returns only after that time, or never. With the
- *                                  name of a kernel (reach_round) that launch never ends
- *   giveup=<kernel>[@<n>[+]]       the blocks of that launch do not meet, and report it
+ *                                  the call returns only after this time, or never. With the
+ *                                  name of a kernel (reach_round) its launch never ends
+ *   giveup=<kernel>[@<n>[+]]       the blocks of this launch do not meet, and report it
  *   crash=<call>[/<gpu>][@<n>]     the process aborts
  *   driver=<version>               the result of cuDriverGetVersion; default 13000
  *   mode=<n>                       compute mode: 0 default, 2 prohibited, 3 exclusive process
- *   others=<size>                  device memory that others hold
+ *   others=<size>                  device memory that other processes hold
  *   mps=<n>                        the process is one of this many clients of MPS
  *   novmm                          the GPUs cannot do the virtual memory API
- *   nohints                        the division of an SM's array follows from blocks alone
+ *   nohints                        the driver ignores the carveout that a kernel requests
  *   mig                            the GPUs are MIG instances, and NVML does not report it
  *   mig=<profile or description>   an instance of the GPU before it; without a description the GPU
  *                                  is in MIG mode and has none
  *
- * Which GPUs and instances a process sees, and in which order, depends on CUDA_VISIBLE_DEVICES and
- * CUDA_DEVICE_ORDER, as for a real driver (control_see).
+ * CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER select and order the GPUs and instances that are
+ * visible to a process, like with a real driver (control_see).
  *
- * "FAKECUDA=@<path>": the same in a file, which is read anew by each process: the GPUs of a node
- * can change. Without a GPU in the file there is no device.
+ * With FAKECUDA=@<path> a file contains the items. Each process reads the file anew, so the GPUs of
+ * a node can change. If the file names no GPU, there is no device.
  *
- * The same file also has the name libnvidia-ml.so.1: the answers of NVML are in fake_nvml.c.
+ * The library also has the name libnvidia-ml.so.1; fake_nvml.c has the answers of NVML.
  *
- * With FAKECUDA_REPORT=<file> it appends one line there when it is unloaded, with the resources
- * still held and the misuses. Exported functions for tests: fakecuda.h.
+ * When the library is unloaded, it appends one line to the file in FAKECUDA_REPORT, with the
+ * resources that are still held and the misuses. fakecuda.h declares its functions for tests.
  *
  * A call that releases something counts as done even if it was made to fail, because the caller can
  * only continue.
@@ -68,7 +69,7 @@
 enum { CONTROL_BYTES = 1 << 16 };
 
 #define BASE_VA   ((uint64_t)1 << 44)
-#define DEVICE_VA ((uint64_t)1 << 45) /* between the bases of two GPUs */
+#define DEVICE_VA ((uint64_t)1 << 45) /* distance between the bases of two GPUs */
 
 struct fake fake = {.current = -1};
 
@@ -161,7 +162,7 @@ static void __attribute__((destructor)) unload(void)
     fake_free_all();
 }
 
-/* ---- what every call does first ---- */
+/* ---- first steps of every call ---- */
 
 cu_result fake_misuse(cu_result r, const char *format, ...)
 {
@@ -328,7 +329,7 @@ cu_result cuDeviceGet(cu_device *device, int ordinal)
     return r;
 }
 
-/* The identity of the same description in the simulated source. */
+/* The stand-in has the same identity as the simulated source has for the same description. */
 static struct gpu_identity identity_of(cu_device device)
 {
     struct gpu_identity id;
@@ -345,7 +346,7 @@ cu_result cuDeviceGetName(char *name, int length, cu_device device)
     return r;
 }
 
-/* Name of a GPU; an instance has the name of its GPU. */
+/* Returns the name of a GPU; an instance has the name of its GPU. */
 static void make_uuid(int board, struct cu_uuid *out)
 {
     char text[64];

@@ -1,5 +1,5 @@
-/* fakecuda.h: the control functions of the stand-in driver, beside the driver API. Resolve with
- * dlsym. */
+/* fakecuda.h: the control functions of the stand-in driver, beside the driver API. Resolve them
+ * with dlsym. */
 #ifndef REACH_TESTS_FAKECUDA_FAKECUDA_H
 #define REACH_TESTS_FAKECUDA_FAKECUDA_H
 
@@ -7,24 +7,26 @@
 
 /* Resources held and errors seen since the last start. */
 struct fakecuda_report {
-    uint64_t calls; /* all driver calls but cuGetErrorName and cuGetErrorString */
+    uint64_t calls; /* number of driver calls except cuGetErrorName and cuGetErrorString */
     uint32_t contexts;
     uint32_t modules;
     uint32_t streams;
-    uint32_t allocations;  /* cuMemAlloc, and host memory of every kind but handles */
-    uint32_t handles;      /* cuMemCreate */
+    uint32_t
+        allocations;  /* allocations of cuMemAlloc, and host memory of every kind except handles */
+    uint32_t handles; /* cuMemCreate */
     uint32_t reservations; /* cuMemAddressReserve */
     uint32_t mappings;     /* cuMemMap */
     uint32_t events;
-    uint64_t device_bytes; /* bytes of allocations and handles */
+    uint64_t device_bytes; /* bytes of all allocations and handles */
     uint64_t most_device_bytes;
     uint32_t launches;
-    uint64_t faults;  /* calls that a fault of the control text made fail */
-    uint32_t misuses; /* double releases, unknown handles, out of range, without a context ... */
-    char first_misuse[160]; /* the first misuse */
+    uint64_t faults;  /* number of calls that failed because of the control text */
+    uint32_t misuses; /* number of misuses: double releases, unknown handles, ranges outside of
+                         memory, calls without a context */
+    char first_misuse[160]; /* text that describes the first misuse */
 };
 
-/* Forgets everything and starts again under `control` (see fakecuda.c). Returns 0, or -1 if the
+/* Releases all state and starts again under `control` (see fakecuda.c). Returns 0, or -1 if the
  * text is invalid. */
 typedef int fakecuda_start_fn(const char *control);
 int fakecuda_start(const char *control);
@@ -32,11 +34,12 @@ int fakecuda_start(const char *control);
 typedef void fakecuda_report_fn(struct fakecuda_report *out);
 void fakecuda_report(struct fakecuda_report *out);
 
-/* From now on memory is scattered: a handle of more than `bytes` fails. 0 means no limit. */
+/* From this call on, memory is scattered: creating a handle of more than `bytes` fails. 0 means no
+ * limit. */
 typedef void fakecuda_limit_runs_fn(uint64_t bytes);
 void fakecuda_limit_runs(uint64_t bytes);
 
-/* Returns how often a call was made: fakecuda_uses("cuMemMap"). */
+/* Returns how often the driver call with this name was made, such as "cuMemMap". */
 typedef uint64_t fakecuda_uses_fn(const char *call);
 uint64_t fakecuda_uses(const char *call);
 

@@ -98,7 +98,7 @@ static void check_nothing_held(void)
     assert_int_equal(r.device_bytes, 0);
 }
 
-/* ---- arrays, as the test knows them ---- */
+/* ---- arrays of the test ---- */
 
 struct array {
     uint64_t address;
@@ -109,7 +109,7 @@ struct world {
     struct reach_pool *pool;
     struct array arrays[MAX_ARRAYS];
     uint32_t count;
-    uint64_t bytes; /* in multiples of 512 */
+    uint64_t bytes; /* sum of the lengths of the arrays, each rounded up to 512 */
 };
 
 static uint64_t rounded(uint64_t bytes)
@@ -117,7 +117,7 @@ static uint64_t rounded(uint64_t bytes)
     return (bytes + 511) / 512 * 512;
 }
 
-/* The first and the last byte of an array carry its address and size. */
+/* Writes values that depend on the address and the size of an array to its first and last byte. */
 static void stamp(const struct array *a)
 {
     const uint8_t first = (uint8_t)(a->address >> 9);
@@ -151,7 +151,7 @@ static void check_place(const struct world *w, const struct array *a)
     }
 }
 
-/* Returns false if the driver refused. */
+/* Returns false if the driver reported an error. */
 static bool allocate_on(struct world *w, uint64_t bytes, void *stream)
 {
     struct reach_alloc_error e = {.text = ""};
@@ -186,7 +186,7 @@ static bool release(struct world *w, uint32_t i, void *stream)
     return true;
 }
 
-/* Returns whether the first try succeeded. A failed try has changed nothing, so the second one
+/* Returns whether the first try succeeded. A failed try changes nothing, so the second one
  * succeeds. */
 static bool release_in_the_end(struct world *w, uint32_t i, void *stream)
 {
@@ -196,7 +196,7 @@ static bool release_in_the_end(struct world *w, uint32_t i, void *stream)
     return first;
 }
 
-/* Most sizes are small; some are a frame or a few, with and without a remainder. */
+/* Most sizes are small. Some sizes are one or a few frames, with or without a remainder. */
 static uint64_t random_bytes(struct rng *rng)
 {
     const uint64_t kind = rng_below(rng, 8);
@@ -205,8 +205,8 @@ static uint64_t random_bytes(struct rng *rng)
                       : FRAME * (1 + rng_below(rng, 3)) + rng_below(rng, 2) * rng_below(rng, FRAME);
 }
 
-/* Makes `steps` random allocations and frees; a failed call must have changed nothing. Returns the
- * number of failures. */
+/* Makes `steps` random allocations and frees; a failed call must change nothing. Returns the number
+ * of failures. */
 static uint32_t random_steps(struct world *w, struct rng *rng, uint32_t steps)
 {
     static void *const streams[] = {NULL, (void *)7, REACH_NO_STREAM};
@@ -221,7 +221,7 @@ static uint32_t random_steps(struct world *w, struct rng *rng, uint32_t steps)
     return failed;
 }
 
-/* Pending memory counts as allocated until its stream has reached the free. */
+/* A freed array is pending and counts as allocated until its stream has reached the free. */
 static void check_stats(const struct world *w)
 {
     const struct reach_alloc_stats s = stats_of(w->pool);
@@ -259,7 +259,7 @@ static void arrays_lie_in_frames_and_never_overlap(void **state)
         }
         for (uint32_t i = 0; i < w.count; i++)
             check_stamp(&w.arrays[i]);
-        reach_pool_close(w.pool); /* closes with arrays and pending frees */
+        reach_pool_close(w.pool); /* closes the pool with arrays and pending frees */
         check_nothing_held();
     }
 }
@@ -316,7 +316,7 @@ static void kept_frames_are_used_first(void **state)
     assert_true(allocate(&w, 4 * FRAME));
     assert_true(allocate(&w, 4 * FRAME));
     const uint64_t second = w.arrays[1].address;
-    release_all(&w); /* frees the second first, so that its frames are kept */
+    release_all(&w); /* frees the second array first, so that its frames are kept */
     assert_int_equal(stats_of(w.pool).frames, 4);
     assert_int_equal(stats_of(w.pool).frames_free, 4);
     assert_true(allocate(&w, 4 * FRAME));
@@ -375,7 +375,7 @@ static void the_same_stream_reuses_the_same_size_at_once(void **state)
     check_nothing_held();
 }
 
-/* A job that keeps reusing one array still gives back its other freed memory. */
+/* A job that keeps reusing one array still returns the other memory that it freed. */
 static void reuse_settles_other_frees(void **state)
 {
     (void)state;
@@ -439,7 +439,7 @@ static void compaction_keeps_addresses_and_data(void **state)
     assert_int_equal(before.frames_scattered, before.frames);
     assert_true(before.frames > 0);
 
-    assert_int_equal(compact(w.pool, 0, &done), REACH_ALLOC_OK); /* no run is left */
+    assert_int_equal(compact(w.pool, 0, &done), REACH_ALLOC_OK); /* no run of free frames is left */
     assert_int_equal(done.frames, 0);
     assert_int_equal(done.frames_left, before.frames);
 
@@ -484,8 +484,9 @@ static void the_caller_says_which_frames_are_scattered(void **state)
 
 /* ---- failures ---- */
 
-/* One life of a pool, in scattered memory and not, and compacted. `faults` is empty or makes one
- * call fail; `hit` reports whether the caller saw it. Returns the number of driver calls. */
+/* Runs the whole life of a pool: in scattered memory, in contiguous memory, and with compaction.
+ * `faults` is empty or makes one call fail; `hit` reports whether the caller received the failure.
+ * Returns the number of driver calls. */
 static uint64_t life(const char *faults, uint32_t steps, bool *hit)
 {
     const struct reach_pool_options o = options_of(8 * MIB);
@@ -519,8 +520,9 @@ static uint64_t life(const char *faults, uint32_t steps, bool *hit)
     return r.calls;
 }
 
-/* Makes 1000 allocations and frees while the nth call of the driver fails, with out of memory and
- * with another error. n is every number, or each 200th from a start that the seed chooses. */
+/* Makes 1000 allocations and frees while the nth call of the driver fails, once with out of memory
+ * and once with another error. n takes every value, or every 200th value from a start that the seed
+ * chooses. */
 static void nothing_is_lost_whichever_call_fails(void **state)
 {
     (void)state;
@@ -541,8 +543,8 @@ static void nothing_is_lost_whichever_call_fails(void **state)
                   (unsigned long long)calls, step, hits);
 }
 
-/* Fails every call of a short life, in all builds. The caller must see some of the failures,
- * because opening cannot work without the call. */
+/* Fails each driver call of a short life of a pool in turn, in all builds. The caller must receive
+ * some of the failures, because opening needs some of the calls. */
 static void a_short_life_survives_every_failure(void **state)
 {
     (void)state;
@@ -604,7 +606,7 @@ static void errors_name_the_call_and_what_to_do(void **state)
     check_nothing_held();
 }
 
-/* Every later call fails, and the process gives back what it held. */
+/* Every later call fails, and the process releases the resources that it held. */
 static void a_lost_context_is_an_error(void **state)
 {
     (void)state;
@@ -737,7 +739,7 @@ static void pytorch_gets_and_gives_back(void **state)
     reach_pool_close(pool); /* the process ends here */
 }
 
-/* The lock of the parent is held, as if another thread had been in a call. */
+/* The lock of the parent is held, like during a call of another thread. */
 static void a_child_neither_uses_a_pool_nor_waits(void **state)
 {
     (void)state;

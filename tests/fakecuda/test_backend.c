@@ -6,13 +6,13 @@
 
 #include <stdlib.h>
 
-/* Each kind has its own kernel, and all follow the same table. */
+/* Each kind of access has its own kernel, and all kernels read the same table of pages. */
 static void every_kind_of_access_has_its_kernel(void **state)
 {
     static const struct {
         enum access access;
         uint32_t bytes;
-        double cost_bytes; /* values of the model */
+        double cost_bytes; /* bytes that an access costs in the model */
     } kinds[] = {{ACCESS_READ, 0, 128},
                  {ACCESS_READ, 32, 100},
                  {ACCESS_READ, 512, 512},
@@ -37,8 +37,9 @@ static void every_kind_of_access_has_its_kernel(void **state)
     expect_nothing_held("kinds of access");
 }
 
-/* The mappings of the driver decide what is scattered. Misses in half of the region take twice as
- * long in runs of 4 MiB. In runs of a frame their time does not change. */
+/* The mappings of the driver decide what is scattered. If half of the region is in runs of 4
+ * MiB, misses there take twice as long. If it is in runs of a frame, the time of a miss does not
+ * change. */
 static void short_runs_are_scattered(void **state)
 {
     static const uint64_t runs[] = {32 * MIB, 8 * MIB, 4 * MIB, 2 * MIB};
@@ -58,7 +59,8 @@ static void short_runs_are_scattered(void **state)
     expect_nothing_held("runs");
 }
 
-/* Returns how many loads of a lap of `ways` x 256 lines miss beside this much shared memory. */
+/* Returns how many loads of a lap of `ways` x 256 lines miss in L1 beside this amount of shared
+ * memory. */
 static uint32_t misses_beside(struct gpu *gpu, uint64_t shared_bytes, uint64_t ways)
 {
     const struct probe_spec spec = {.kind = PROBE_CACHE,
@@ -148,7 +150,7 @@ static void the_groups_of_the_model_are_found(void **state)
     expect_nothing_held("rounds");
 }
 
-/* Windows by group keep 64 entries of 2 MiB enough for 256 MiB in two halves. */
+/* With windows by group, 64 entries of 2 MiB are enough for 256 MiB in two halves. */
 static void windows_of_the_model_help(void **state)
 {
     (void)state;
@@ -207,8 +209,8 @@ static void little_free_memory_makes_it_small(void **state)
     expect_nothing_held("others");
 }
 
-/* Under MPS other processes use the TLBs at the same time, and no probe detects them. Only NVML
- * reports their number, and NVML is missing here. */
+/* Under MPS other processes use the TLBs at the same time, and no probe detects these processes.
+ * Only NVML reports their number, and NVML is missing here. */
 static void other_clients_of_mps_are_told(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
-/* test_diagnose.c: reach_diagnose over the stand-in driver: each kind of memory by its name; the
- * reach, entries and contiguity from the times of the model; and free memory. No failing driver
- * call leaves anything held or guessed. */
+/* test_diagnose.c: reach_diagnose over the stand-in driver. The tests check the name of each kind
+ * of memory, and the reach, entries and contiguity that follow from the times of the model. They
+ * also check free memory, and that a failing driver call leaves no resource held and no value
+ * guessed. */
 #include "base/units.h"
 #include "clients/cuda/alloc/alloc_driver.h"
 #include "clients/cuda/reach_diagnose.h"
@@ -67,7 +68,7 @@ static void begin(const char *faults)
     OK(cuda.cuCtxPushCurrent(context));
 }
 
-/* The job has given back everything, and its context is current as before. */
+/* The job has released all resources, and its context is current like before. */
 static void end(void)
 {
     struct fakecuda_report r;
@@ -100,7 +101,8 @@ static uint64_t take_managed(uint64_t bytes, int location)
     return p;
 }
 
-/* Maps one handle repeatedly: the first `scattered` bytes in pieces of 2 MiB, the rest in frames.
+/* Maps one handle repeatedly. The first `scattered` bytes are in pieces of 2 MiB, and the rest is
+ * in frames.
  */
 static uint64_t take_virtual(uint64_t bytes, uint64_t scattered, const struct drv_prop *prop)
 {
@@ -169,7 +171,8 @@ static void assert_absent(struct reach_finding f, const char *why)
         fail_msg("\"%s\" is not \"%s\"", f.reason, why);
 }
 
-/* The array exceeds a reach of `reach` in entries of `entry`. */
+/* Checks the diagnosis of an array that exceeds a reach of `reach` bytes in entries of `entry`
+ * bytes. */
 static void check_beyond(const struct reach_diagnosis *f, double reach, double entry)
 {
     assert_near(f->out_of_reach, 1, 0);
@@ -201,7 +204,7 @@ static void device_memory_within_and_beyond(void **state)
     assert_absent(f.contiguous, "within the reach");
     assert_near(f.contiguous_gbps, 4070, 100);
 
-    f = diagnose(p, REACH + FRAME, true); /* the memory is slower than the few misses explain */
+    f = diagnose(p, REACH + FRAME, true); /* reads take longer than the few misses explain */
     assert_near(f.out_of_reach, 0, 0);
     assert_absent(f.contiguous, "too little");
     f = diagnose(p, 300 * MIB, false); /* part of the array would be in L2 */
@@ -396,7 +399,7 @@ static void wrong_arguments(void **state)
     f.size = 0;
     assert_int_equal(reach_diagnose(memory, GIB, &o, &f, &e), REACH_ALLOC_INVALID_ARGUMENT);
     f.size = offsetof(struct reach_diagnosis, text);
-    f.text[0] = '!'; /* an older caller has no text field */
+    f.text[0] = '!'; /* an older caller has a shorter struct, without the text field */
     assert_int_equal(reach_diagnose(memory, GIB, &o, &f, &e), REACH_ALLOC_OK);
     assert_int_equal(f.text[0], '!');
     assert_int_equal(reach_diagnose_free(REACH_FREE_FRAMES, &o, &f, &e),
@@ -420,7 +423,8 @@ static void busy_sms_are_a_reason(void **state)
 {
     (void)state;
     begin("giveup=reach_read@6+");
-    const uint64_t again = take_plain(12 * GIB); /* gives up during the search for the reach */
+    const uint64_t again =
+        take_plain(12 * GIB); /* the kernel gives up during the search for the reach */
     assert_absent(diagnose(again, 12 * GIB, false).reach_bytes, "occupy");
     OK(cuda.cuMemFree(again));
     end();
@@ -430,14 +434,14 @@ static void busy_sms_are_a_reason(void **state)
     assert_absent(f.out_of_reach, "occupy");
     assert_absent(f.reach_bytes, "occupy");
     f = diagnose(p, 12 * GIB, true);
-    assert_near(f.out_of_reach, 1, 0); /* the GPU by its number */
+    assert_near(f.out_of_reach, 1, 0); /* the diagnosis also accepts the GPU by its number */
     assert_absent(f.contiguous, "occupy");
     OK(cuda.cuMemFree(p));
     end();
 }
 
-/* A life of pointers, each call of which fails in turn. The result is an error, or the same answer
- * as without the failure if the call only releases something. */
+/* Runs the life of some pointers while each call fails in turn. The result is an error, or the same
+ * answer as without the failure if the call only releases a resource. */
 static bool life(const char *faults, uint64_t *calls)
 {
     const struct reach_diagnose_options o = options_of(true);
@@ -473,7 +477,8 @@ static void nothing_is_held_whichever_call_fails(void **state)
     uint64_t ignored;
     uint32_t failures = 0;
     assert_false(life("", &calls));
-    /* The handles of the frames are alike, so the first and the last are enough. */
+    /* All handles of the frames are treated the same, so a test of the first and the last is
+     * enough. */
     for (uint64_t n = 1; n <= calls; n += n > 150 && n + 150 < calls ? 97 : 1) {
         char fault[64];
         (void)snprintf(fault, sizeof fault, "fail=*@%llu=999", (unsigned long long)n);

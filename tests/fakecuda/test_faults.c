@@ -1,5 +1,5 @@
-/* test_faults.c: the code of the cuda source over the stand-in driver ends every failure of a
- * driver call with a status and with nothing held. */
+/* test_faults.c: for every failure of a driver call, the code of the cuda source returns a status
+ * and holds no resource. */
 #include "tests/fakecuda/backend.h"
 
 #include "campaign/campaign.h"
@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-/* The list queries the driver in child processes (test_list.c), so it is made once. */
+/* The list of GPUs queries the driver in child processes (test_list.c), so the tests make it only
+ * once. */
 static char small_uuid[64];
 
 static int list_small(void **state)
@@ -26,7 +27,8 @@ static int list_small(void **state)
     return 0;
 }
 
-/* Opens the GPU, makes all four probes, and closes it; stops at the first failure. */
+/* Opens the GPU, makes one probe of each of the four kinds, and closes the GPU; stops at the first
+ * failure. */
 static enum status whole_run(bool plain, struct err *err)
 {
     struct gpu_options options = real();
@@ -52,7 +54,7 @@ static enum status whole_run(bool plain, struct err *err)
     return s;
 }
 
-/* Makes all probes of a plan at depth quick, in the way of a worker. */
+/* Makes all probes of a plan at depth quick, like a worker does. */
 static enum status measure(struct gpu *gpu, struct err *err)
 {
     struct observation_set set = {.count = 0};
@@ -127,8 +129,8 @@ static enum status expected_status(int result)
     }
 }
 
-/* Any call fails, at every place of a whole run. Some failures cost nothing: an optional query, or
- * a release. */
+/* Makes each call of a whole run fail in turn. Some failures have no effect: they hit an optional
+ * query, or a release. */
 static void fail_each_call(bool plain, int result)
 {
     const uint64_t calls = calls_of_clean_run(plain);
@@ -200,7 +202,7 @@ static void every_call_of_a_quick_fingerprint_may_fail(void **state)
     assert_true(harmless < places / 2);
 }
 
-/* Returns the error of opening after one fault, with a clean end. */
+/* Returns the error of opening after one fault, and checks that no resource is held. */
 static void expect_open(const char *control, enum status expected, const char *says)
 {
     struct err err = {0};

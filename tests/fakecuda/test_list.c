@@ -1,5 +1,5 @@
-/* test_list.c: the list of GPUs if some of them fail or hang. NVML is missing, so GPUs have no
- * names but their numbers. */
+/* test_list.c: the list of GPUs if some of them fail or hang. NVML is missing, so the name of each
+ * GPU is its number. */
 #include "tests/fakecuda/backend.h"
 
 /* far longer than a healthy GPU takes on a slow machine */
@@ -18,7 +18,7 @@ static void add(void *self, const struct gpu_listed *gpu)
     f->gpus[f->count++] = *gpu;
 }
 
-/* Returns whether one of them has this error, of the device with this number. */
+/* Returns whether one of the reported failures has this error and this device number. */
 static bool has_error(const struct found *f, enum status status, const char *begins,
                       const char *says)
 {
@@ -31,8 +31,9 @@ static bool has_error(const struct found *f, enum status status, const char *beg
     return false;
 }
 
-/* One GPU is healthy, one fails, one needs a minute for all calls, and one never answers. The first
- * is reported before the time of the driver is over, and each of the others with its reason. */
+/* One GPU is healthy, one fails, one needs a minute for all calls, and one never answers. The
+ * healthy GPU is reported before the time limit of the driver ends. Each of the other GPUs is
+ * reported with its reason. */
 static void a_bad_gpu_delays_no_other(void **state)
 {
     struct gpu_options options = real();
@@ -52,7 +53,7 @@ static void a_bad_gpu_delays_no_other(void **state)
     assert_true(has_error(&f, STATUS_GPU_HUNG, "device 3: ", "within 3000 ms"));
 }
 
-/* The list of the healthy GPUs, or the reason if there is none. */
+/* Returns the list of the healthy GPUs, or the reason if there is none. */
 static void a_list_has_those_that_are_well(void **state)
 {
     struct gpu_options options = real();

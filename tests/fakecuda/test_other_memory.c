@@ -1,12 +1,12 @@
 /* test_other_memory.c: managed, host and peer memory of the cuda source over the stand-in driver.
- * Each kind is made, used and given back, or its absence is reported with the reason. */
+ * Each kind is allocated, used and released, or its absence is reported with the reason. */
 #include "tests/fakecuda/backend.h"
 
 #include "gpu/cuda/host_pieces.h"
 #include "tests/share.h"
 
-/* The small GPU with each kind. All kinds reach 2 MiB in tables of their own, behind a link of 50
- * GB/s. */
+/* The small GPU with each kind of memory. Each kind has a table of its own with a reach of 2 MiB,
+ * and is behind a link of 50 GB/s. */
 #define KIND "=50/2@900,16K,32+100,128+300,50 "
 #define WITH_KINDS                                                                                 \
     SMALL " host_memory=8G managed-device" KIND "host-pinned" KIND "host-virtual" KIND             \
@@ -30,7 +30,8 @@ static double gbps_at(const struct probe_spec *spec, const struct probe_result *
     return observation_read_gbps(&o, point, 0);
 }
 
-/* Reads and walks memory of this kind. Returns the reason why there is none, or REASON_NONE. */
+/* Reads and walks memory of this kind. Returns the reason why the GPU lacks the kind, or
+ * REASON_NONE. */
 static enum status use_kind(struct gpu *gpu, enum memory_kind kind, enum reason *out,
                             struct err *err)
 {
@@ -49,7 +50,8 @@ static enum status use_kind(struct gpu *gpu, enum memory_kind kind, enum reason 
         probe_result_free(&r);
         spec = chase_spec();
         spec.memory = kind;
-        spec.stride_bytes = 128 << 10; /* every page is touched, so few pages */
+        spec.stride_bytes =
+            128 << 10; /* the walk touches every page, so the region has few pages */
         s = run_probe(gpu, spec, err);
     }
     return s;
@@ -66,7 +68,8 @@ static enum status open_with(const char *control, struct gpu **out, struct err *
     return s == STATUS_OK ? gpu_open(&options, id[0].uuid, out, err) : s;
 }
 
-/* Each kind has its range and gives it back; its tables are the tables of the model. */
+/* Each kind of memory has a range and releases it. The measured table of the kind is the table of
+ * the model. */
 static void each_kind_of_memory_is_made_and_given_back(void **state)
 {
     (void)state;
@@ -110,7 +113,8 @@ static void host_memory_is_released_at_the_end(void **state)
     expect_nothing_held("host memory that was left");
 }
 
-/* Memory of the GPU or of a peer is not kept, nor is a range that has become too short. */
+/* Memory of the GPU or of a peer is not kept. A kept range that is too short for the next request
+ * is released. */
 static void other_memory_is_released_at_once(void **state)
 {
     struct probe_spec longer = memory_spec(MEMORY_HOST_PINNED);
@@ -131,7 +135,7 @@ static void other_memory_is_released_at_once(void **state)
     expect_nothing_held("memory that is not left");
 }
 
-/* If memory is short, the kept range is released, and the new range succeeds after all. */
+/* If memory is short, the kept range is released, and the allocation of the new range succeeds. */
 static void what_was_left_makes_room(void **state)
 {
     struct err err = {0};
@@ -149,8 +153,8 @@ static void what_was_left_makes_room(void **state)
     expect_nothing_held("memory that was short");
 }
 
-/* While a call pins memory, other processes wait for the driver. So no call pins more than a piece,
- * and the pieces are one range. After a failure the earlier pieces are released. */
+/* While a call pins memory, other processes wait for the driver. So a call pins one piece at most,
+ * and the pieces together are one range. After a failure the earlier pieces are released. */
 static void host_memory_is_made_in_pieces(void **state)
 {
     static const struct {
@@ -189,7 +193,7 @@ static void host_memory_is_made_in_pieces(void **state)
         }
 }
 
-/* A refusal of the driver is an answer with a reason, and not a failure. */
+/* If the driver refuses memory, the answer has the reason, and the probe does not fail. */
 static void a_refused_kind_says_why(void **state)
 {
     static const struct {
@@ -231,7 +235,8 @@ static void a_refused_kind_says_why(void **state)
     begin(SMALL "|");
 }
 
-/* Each driver call fails in turn while every kind is probed, and nothing stays held. */
+/* Each driver call fails in turn while every kind of memory is probed, and no resource stays
+ * held. */
 static void every_call_for_other_memory_may_fail(void **state)
 {
     const uint32_t step = test_share(1, 4);

@@ -24,8 +24,8 @@ struct writer {
     struct rng rng;
     uint32_t sm_count;
     uint16_t sm_ids[MOST_SMS];
-    uint32_t
-        instance_count; /* instances of the level written last; before the first one, the SMs */
+    uint32_t instance_count; /* number of instances of the level written last, or of SMs before the
+                                first level */
     uint32_t instance_of[MOST_SMS];
 };
 
@@ -52,7 +52,7 @@ static bool chance(struct writer *w, double p)
     return rng_unit(&w->rng) < p;
 }
 
-/* Returns a log-uniform number: it is as likely to lie in 16..32 and in 1024..2048. */
+/* Returns a log-uniform number: the ranges 16..32 and 1024..2048 have the same probability. */
 static uint32_t log_between(struct writer *w, uint32_t lo, uint32_t hi)
 {
     uint32_t octaves = 0;
@@ -79,7 +79,7 @@ static void put_sms(struct writer *w)
 }
 
 /* Makes groups of unequal size. Each instance of the nearer level is in a random group, and each
- * group has at least one. */
+ * group has at least one instance. */
 static void draw_groups(struct writer *w, uint32_t groups)
 {
     uint32_t group_of[MOST_SMS];
@@ -111,8 +111,8 @@ static void put_groups(struct writer *w)
     }
 }
 
-/* A level is private, shared by all, or shared by groups. A shared level stays shared further out,
- * because all requests of a group come from its one instance. */
+/* A level is private, shared by all SMs, or shared by groups. Behind a shared level all levels are
+ * shared, because a shared instance sends the requests of its whole group. */
 static void put_sharing(struct writer *w, uint32_t level)
 {
     const double sharing = rng_unit(&w->rng);
@@ -128,9 +128,10 @@ static void put_sharing(struct writer *w, uint32_t level)
     }
 }
 
-/* Writes `ways` of `count` sets, perhaps with one wider set before them. Returns the entries. */
+/* Sets of `ways` entries, and perhaps one wider set before them. */
 struct sets {
-    uint32_t first_ways; /* 0 means that all are alike */
+    uint32_t first_ways; /* number of ways of the first set; 0 means that all sets have the same
+                            number */
     uint32_t ways;
     uint32_t count;
 };
@@ -150,7 +151,7 @@ static struct sets draw_sets(struct writer *w, uint32_t about)
     s.ways = usual_ways[between(w, 0, 4)];
     s.ways = s.ways * 2 <= about ? s.ways : 1 + about / 4;
     s.count = about / s.ways;
-    if (kind < 0.6) /* a power of two of these sets */
+    if (kind < 0.6) /* rounds the number of sets down to a power of two */
         while (s.count & (s.count - 1))
             s.count &= s.count - 1;
     else if (kind < 0.8)
@@ -201,7 +202,8 @@ void random_gpu(uint64_t seed, const struct random_gpu_class *class, char *out, 
         rng_unit(&w.rng) * 5, rng_unit(&w.rng) * 0.01);
     for (uint32_t k = 1; k <= levels; k++) {
         if (k > 1) {
-            /* The next level usually holds many more entries, and sometimes only more bytes. */
+            /* The next level usually holds many more entries. Sometimes it only holds more bytes.
+             */
             entry <<= between(&w, 0, 5);
             about = chance(&w, 0.85) ? about * log_between(&w, 2, 50)
                                      : (uint32_t)(reach * log_between(&w, 2, 50) / entry);
@@ -209,7 +211,7 @@ void random_gpu(uint64_t seed, const struct random_gpu_class *class, char *out, 
         }
         reach = put_level(&w, class, k, about, entry);
     }
-    /* From the smallest size for the outermost level to a terabyte. */
+    /* The memory has any size from the minimum for the outermost level to a terabyte. */
     const uint64_t range =
         chance(&w, 0.5) ? reach * between(&w, 12, 80) / 10 : GIB << between(&w, 3, 10);
     const uint64_t most = (uint64_t)MOST_RANGE_GIB * GIB;

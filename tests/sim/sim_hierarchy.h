@@ -1,5 +1,6 @@
-/* sim_hierarchy.h: the data caches of a simulated GPU, measured in the process of the test, with
- * the probes that the analysis requests, until it requests none. REACH_SHOW=1 prints the result. */
+/* sim_hierarchy.h: measures the data caches of a simulated GPU in the process of the test. It makes
+ * the probes that the analysis requests, until the analysis requests no more. REACH_SHOW=1 prints
+ * the result. */
 #ifndef REACH_TESTS_SIM_SIM_HIERARCHY_H
 #define REACH_TESTS_SIM_SIM_HIERARCHY_H
 
@@ -8,10 +9,10 @@
 /* Changes the answer to a probe. */
 typedef void (*sim_change_fn)(struct observation *o);
 
-/* `text` is a description for sim_profiles_parse. The test fails if a probe fails, or if the
- * measurement does not end. */
+/* Measures the GPU that `text` describes, in the syntax of sim_profiles_parse. The test fails if a
+ * probe fails, or if the measurement does not end. */
 void sim_hierarchy(const char *text, struct hierarchy_estimate *out);
-/* The same, with `change` applied to each answer; NULL if there is no change. */
+/* Measures like sim_hierarchy, but applies `change` to each answer; NULL means no change. */
 void sim_hierarchy_changed(const char *text, sim_change_fn change, struct hierarchy_estimate *out);
 
 #endif

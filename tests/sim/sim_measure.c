@@ -9,11 +9,11 @@
 
 enum { TRIES = 4, CHANGE_ONE_IN = 8 };
 
-/* One chip, alone and beside neighbors. */
+/* Simulated GPUs that describe one chip: alone, and beside different neighbors. */
 struct source {
     struct gpu *gpus[SIM_MEASURE_MAX_STATES];
     uint32_t count, now;
-    struct rng *rng; /* NULL if it is always alone and probes are not judged */
+    struct rng *rng; /* NULL if the chip is always alone and probes are not judged */
 };
 
 enum status sim_open(const char *text, struct gpu **out, struct err *err)

@@ -1,19 +1,19 @@
-/* test_beside.c: the given number of quick measurements of small random chips beside random
- * neighbors, in several processes. Every measurement is one of
+/* test_beside.c: makes a given number of quick measurements of small random chips beside random
+ * neighbors, in several processes. Every measurement has one of these results:
  *
  *   right      it ended clean, and its results are true and complete
  *   disturbed  it reports that it was disturbed
  *   not sure   it reports that a value could not be found
  *   wrong      it ended clean, and a number is wrong or a level is missing
  *
- *     test_beside                        as a test: runs some hundred, none may be wrong
- *     test_beside COUNT [PROCESSES [SEED]]   prints the table, and each wrong measurement with its
- *     seed; that SEED and COUNT 1 repeat it
+ *     test_beside                        as a test: makes some hundred measurements; none may be
+ * wrong test_beside COUNT [PROCESSES [SEED]]   prints the table, and each wrong measurement with
+ * its seed; that SEED and COUNT 1 repeat it
  *
- * A neighbor evicts all, some or the entries of one level, at moments that have nothing to do with
- * the probes or always the same number of loads apart; it is there all the time or comes and goes.
- * Time slices leave a gap that the kernels see (kernels/abi.h). Others leave none: only the missing
- * entries show them.
+ * A neighbor evicts all entries, some entries, or the entries of one level. Its evictions do not
+ * depend on the probes, or a fixed number of loads lies between them. A neighbor is always present,
+ * or it comes and goes. A neighbor in time slices leaves a gap that the kernels detect
+ * (kernels/abi.h). Other neighbors leave no gap, and only missing entries reveal them.
  */
 #include "base/log.h"
 #include "gpu/sim/sim_profiles.h"
@@ -39,16 +39,16 @@ enum {
     CASES = 160,
     SANITIZED_CASES = 20,
     LONG_CASES = 20000,
-    A_CHIP = 64, /* measurements of one chip, because it takes time to compute its truth */
+    A_CHIP = 64, /* number of measurements of one chip, because computing its truth takes time */
     TEXT = 512,
     MAX_PROCESSES = 256,
-    REPORTED = 8 /* wrong measurements that are printed */
+    REPORTED = 8 /* largest number of wrong measurements that are printed */
 };
 
 enum outcome { RIGHT, DISTURBED, NOT_SURE, WRONG, OUTCOMES };
 static const char *const outcome_names[OUTCOMES] = {"right", "disturbed", "not sure", "wrong"};
 
-/* The evictions by the neighbor of a case. */
+/* How the neighbor of a case evicts entries. */
 enum trace { GAPS, NO_GAPS, TRACES };
 static const char *const trace_names[TRACES] = {"time slices", "no gaps"};
 
@@ -97,7 +97,8 @@ static void make_chip(uint64_t seed, struct chip *out)
     find_truth(out);
 }
 
-/* Loads between two turns, cycles of a turn, and the evicted entries. */
+/* Writes the loads between two turns of the neighbor, the cycles of a turn, and the evicted
+ * entries. */
 static enum trace make_neighbor(struct rng *r, char *out, size_t size)
 {
     const bool gaps = rng_below(r, 2);
@@ -160,7 +161,7 @@ static enum outcome run_case(uint64_t seed, uint64_t number, enum trace *out_tra
     return outcome;
 }
 
-/* Makes every `step`th measurement from `first` on. */
+/* Makes every `step`th measurement, starting with number `first`. */
 static void run_cases(uint64_t seed, uint64_t first, uint64_t count, uint64_t chunk_step,
                       struct tally *out)
 {
@@ -177,7 +178,7 @@ static void run_cases(uint64_t seed, uint64_t first, uint64_t count, uint64_t ch
     }
 }
 
-/* Runs in a process of its own; its tally comes through the pipe. */
+/* Runs in a process of its own and writes its tally to the pipe. */
 static int start_process(uint64_t seed, uint64_t first, uint64_t count, uint64_t step)
 {
     int ends[2];
@@ -246,11 +247,11 @@ static void none_is_wrong(void **state)
     assert_true(tally.count[GAPS][RIGHT] > 0);
 }
 
-/* Beside these neighbors a clean measurement once lacked a level or did not end. Since then sweeps
- * have to agree, a control is made, and probes without information are counted. */
+/* Beside these neighbors, a measurement counts as clean but lacks a level or does not end, unless
+ * sweeps must agree, a control is made, and probes without information are counted. */
 static const struct {
     const char *chip, *neighbor;
-    uint32_t states; /* 2 means that it comes and goes */
+    uint32_t states; /* 2 means that the neighbor comes and goes */
 } known[] = {
     {"noise=gauss:0.3 l1=8@2M/sm;miss=16 l2=84@2M/0,1:2,3;miss=81",
      "seed=449568 neighbor=369@994 neighbor_level=1", 1},
@@ -266,7 +267,7 @@ static const struct {
      "seed=468276 neighbor=355@3842 neighbor_level=2", 1},
     {"noise=gauss:1 l1=10@2M/sm;miss=12 l2=53@2M/0,2:1,3;miss=72", "seed=278198 neighbor=315@724",
      1},
-    /* A saturation that was measured too high. */
+    /* A case in which the saturation tends to be measured too high. */
     {"noise=uniform:1 l1=12@2M/sm;miss=20 l2=90@2M/0,1:2,3;miss=83",
      "seed=287601 neighbor=353@2493 neighbor_pages=4 neighbor_level=1", 1},
     {"noise=uniform:2.5 l1=12@2M/sm;miss=24 l2=77@2M/0,1:2,3;miss=90",
@@ -285,7 +286,7 @@ static const struct {
      "seed=291227 neighbor=1277@2771 neighbor_pages=27 neighbor_level=2", 1},
     {"noise=uniform:2.5 l1=6@2M/sm;miss=29 l2=26@2M/0,1:2,3;miss=42",
      "seed=80015 neighbor=891@835 neighbor_pages=6 neighbor_level=2", 1},
-    /* A level that was missed, and a saturation again. */
+    /* A case in which a level tends to be missed, and a case of a high saturation. */
     {"noise=uniform:0.5 l1=8@2M/sm;miss=25 l2=34@2M/0,2:1,3;miss=71",
      "seed=537136 neighbor=26800@124", 1},
     {"noise=uniform:0.5 l1=7@2M/sm;miss=15 l2=38@2M/0,1:2,3;miss=45",
@@ -317,8 +318,9 @@ static void those_found_before_are_not_wrong(void **state)
     }
 }
 
-/* Neighbors that came and went at exactly these moments, with the seed and the number of the
- * measurement. The first hid the step of a level from the sweep, but not from the control. */
+/* Neighbors that come and go at exactly these moments, with the seed and the number of the
+ * measurement. The first neighbor hides the step of a level from the sweep, but not from the
+ * control. */
 static void those_at_these_moments_are_not_wrong(void **state)
 {
     static const struct {

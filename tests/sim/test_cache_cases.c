@@ -1,5 +1,5 @@
-/* test_cache_cases.c: data caches of simulated GPUs that were once wrong or not reproducible. The
- * cases are results of GPUs, put into the answers of the model, and results of a seed of
+/* test_cache_cases.c: data caches of simulated GPUs that are difficult to measure. In some cases
+ * the answers of the model are replaced with results of real GPUs. Other cases are seeds of
  * test_caches. */
 #include "base/units.h"
 #include "tests/share.h"
@@ -39,8 +39,8 @@ static void measure_again(uint32_t seed, uint64_t l2_kib, const char *policy,
     measure_changed(NULL, seed, l2_kib, policy, out);
 }
 
-/* A random victim leaves some of the lines of a cycle that does not fit. So fewer loads miss as the
- * words lie farther apart. A load that takes long by chance looks like a miss. */
+/* If victims are random, some lines of a cycle that does not fit stay in the cache. So fewer loads
+ * miss if the words are farther apart. A load that takes long by chance looks like a miss. */
 static void lines_of_l1_repeat(void **state)
 {
     static const char *const policies[] = {"", ";policy=random"};
@@ -59,8 +59,8 @@ static void lines_of_l1_repeat(void **state)
     }
 }
 
-/* Cycles of 1/16 to 5/16 more lines than fit. Nothing misses in the shortest, and everything in the
- * longest, like in an H200. */
+/* Changes cycles of 1/16 to 5/16 more lines than fit. No load misses in the shortest, and every
+ * load in the longest, like in an H200. */
 static void make_ends_plain(struct observation *o)
 {
     enum { LINE = 128, FITS = 224 * KIB / LINE, HIT = 46, MISS = 308 };
@@ -76,9 +76,9 @@ static void make_ends_plain(struct observation *o)
                 o->result.values[p * s->samples + k] = MISS;
 }
 
-/* Walked in order, an H200 keeps a little more than the certain capacity. A footprint in which
- * scattered loads miss then has no misses. In a footprint that is 1/16 longer only a few pairs of
- * lines miss. */
+/* If lines are read in order, an H200 keeps a little more than the certain capacity. Some
+ * footprints in which scattered loads miss then have no misses. In a footprint that is 1/16 longer
+ * only a few pairs of lines miss. */
 static void keep_what_is_in_order(struct observation *o)
 {
     enum { HIT = 46, MISS = 308, PAIR = 8, LONGER = 224 * KIB / 32 / 16 * 17 + 1 };
@@ -95,8 +95,8 @@ static void keep_what_is_in_order(struct observation *o)
         }
 }
 
-/* Words in one of each two sectors do not overflow. That proves nothing if all words do not
- * overflow either. */
+/* If words in every second sector do not overflow the cache, that is no evidence unless words in
+ * all sectors do. */
 static void a_line_is_not_ruled_out_by_what_stays(void **state)
 {
     struct hierarchy_estimate e;
@@ -107,10 +107,10 @@ static void a_line_is_not_ruled_out_by_what_stays(void **state)
     assert_int_equal(e.caches[CACHE_L1].line_bytes.v, 128);
 }
 
-static uint32_t one_of; /* one in this many words at twice the distance of lines misses */
+static uint32_t one_of; /* one word in this number misses, at a spacing of about two lines */
 
-/* Words in 11/8 and 9/8 of two lines, of a footprint in which 8/11 of the lines that fit are
- * walked. */
+/* Adds misses to walks with a stride of 11/8 and 9/8 of two lines. The walks of 11/8 cover 8/11 of
+ * the lines that fit. */
 static void miss_where_a_hash_would(struct observation *o)
 {
     enum { MISS = 308 };
@@ -123,9 +123,9 @@ static void miss_where_a_hash_would(struct observation *o)
             o->result.values[k] = MISS;
 }
 
-/* In a footprint that fits, 5 to 14 % of the loads of an H100 missed, because a hash chooses its
- * sets. That is more than without misses, and less than for a walk of every line; but no longer
- * line misses together. */
+/* In a footprint that fits, 5 to 14 % of the loads of an H100 miss, because a hash chooses its
+ * sets. This rate is above noise, and below the rate of a walk of every line. It does not mean that
+ * a longer line misses together. */
 static void a_hash_overflows_what_would_fit(void **state)
 {
     struct hierarchy_estimate e;
@@ -137,8 +137,8 @@ static void a_hash_overflows_what_would_fit(void **state)
     assert_int_equal(e.caches[CACHE_L1].line_bytes.v, 128);
 }
 
-/* In footprints of 218 to 224 KiB six loads miss, each in another place. That is more than by
- * chance, and too few to be sure. */
+/* In footprints of 218 to 224 KiB six loads miss, each in another place. Six misses are more than
+ * chance explains, and too few for a conclusion. */
 static void blur_the_end(struct observation *o)
 {
     enum { SECTOR = 32, FIRST = 7000, LAST = 224 * KIB / SECTOR, RUNS = 3, MISS = 308 };
@@ -182,8 +182,8 @@ static void a_line_and_a_policy_need_no_sharp_end(void **state)
     }
 }
 
-/* Of 15 lines in one set of 14 ways with random victims, seven missed in less than half of the
- * laps. They looked like the lines of a second set. */
+/* In one set of 14 ways with random victims, seven of 15 lines miss in less than half of the laps.
+ * The seven lines look like the lines of a second set. */
 static void one_set_with_random_victims_is_not_two(void **state)
 {
     struct hierarchy_estimate e;
@@ -201,7 +201,7 @@ static void one_set_with_random_victims_is_not_two(void **state)
     assert_false(IS_KNOWN(constant->ways) && constant->ways.v != 14);
 }
 
-/* A capacity beside shared memory needs no line length. */
+/* The capacity beside an amount of shared memory is found even if the line length is unknown. */
 static void divisions_are_found_without_a_line(void **state)
 {
     struct hierarchy_estimate e;
@@ -214,12 +214,14 @@ static void divisions_are_found_without_a_line(void **state)
     assert_int_equal(l1->carveout_count, 6);
     for (uint32_t k = 0; k < l1->carveout_count; k++) {
         assert_true(IS_KNOWN(l1->carveouts[k].fits_bytes));
-        /* The second size is searched to the sector, the others in steps of a thirty-second. */
+        /* The second size is searched with a resolution of a sector, the others with a resolution
+         * of a thirty-second. */
         assert_true(k <= 1 || l1->carveouts[k].fits_bytes.v < l1->carveouts[k - 1].fits_bytes.v);
     }
 }
 
-/* One of several lengths proves that the cache is not LRU, whatever the others look like. */
+/* One cycle length is enough to prove that the cache is not LRU, whatever the misses at other
+ * lengths are. */
 static void a_policy_needs_the_right_length(void **state)
 {
     struct hierarchy_estimate e;
@@ -247,7 +249,7 @@ static void make_three_lengths_steady(struct observation *o)
                 o->result.values[p * s->samples + k] = k % s->points[p] % 3 == 0 ? MISS : HIT;
 }
 
-/* An H200 once missed the same lines in every lap of three lengths, and different lines at other
+/* An H200 misses the same lines in every lap of three lengths, and different lines at other
  * lengths. */
 static void a_policy_needs_many_lengths(void **state)
 {
@@ -258,8 +260,8 @@ static void a_policy_needs_many_lengths(void **state)
     assert_int_equal(e.caches[CACHE_L1].replacement, REPLACEMENT_NOT_LRU);
 }
 
-/* An L1 with more lines than a run has loads, so that the run ends in the first lap. All SMs of the
- * model draw the same victims, so one lap looks alike in all runs. */
+/* An L1 has more lines than a run has loads, so the run ends in the first lap. All SMs of the model
+ * draw the same victims, so one lap is the same in all runs. */
 static void a_policy_needs_two_laps(void **state)
 {
     static const struct {
@@ -292,7 +294,7 @@ static void a_policy_needs_two_laps(void **state)
 }
 
 /* In a footprint that is little longer than the L2, the miss rate is near the limit for a footprint
- * that fits. It counts as fitting by chance. */
+ * that fits. The footprint counts as fitting by chance. */
 static void lines_of_l2_repeat(void **state)
 {
     enum { SEEDS = 24, BORDER_KIB = 32 << 10, LEAST_KIB = 32 };
@@ -308,7 +310,8 @@ static void lines_of_l2_repeat(void **state)
     }
 }
 
-/* Loads of the longest footprint of the sweep that fits, 1.5 MiB, are delayed by chance. */
+/* The longest footprint of the sweep that fits is 1.5 MiB. Some of its loads are delayed by
+ * chance. */
 static void delay_longest(struct observation *o)
 {
     enum { LINES = 3 * MIB / 2 / 128, SWEEP_POINTS = 20, DELAYED = 12, LATE = 2000 };
@@ -321,7 +324,7 @@ static void delay_longest(struct observation *o)
             o->result.values[p * s->samples + k * 64] = LATE;
 }
 
-/* A size does not end at a footprint that only the sweep classed as too long. */
+/* A footprint that only the sweep classified as too long does not limit the measured size. */
 static void a_size_of_l2_goes_on(void **state)
 {
     enum { L2_KIB = 1792, STEP_KIB = 32 };
@@ -334,8 +337,8 @@ static void a_size_of_l2_goes_on(void **state)
                     (L2_KIB + STEP_KIB) * KIB);
 }
 
-/* In the second walk, few of the first loads of footprints of 1.5 MiB and more miss: about the
- * limit for a footprint that fits. */
+/* In the second walk of footprints of 1.5 MiB and more, few of the first loads miss. The miss rate
+ * is about the limit for a footprint that fits. */
 static void spare_border(struct observation *o)
 {
     enum { LINES = 3 * MIB / 2 / 128, HIT = 250, MISS = 700, MISSES = 5 };
@@ -347,8 +350,8 @@ static void spare_border(struct observation *o)
         o->result.values[k] = k < MISSES ? MISS : HIT;
 }
 
-/* A footprint that is a little too long counts as fitting by chance. Two walks of it give two
- * chances, and both count. */
+/* By chance, a footprint that is a little too long can count as fitting. Two walks of the footprint
+ * are made, and both walks count. */
 static void a_size_of_l2_ends(void **state)
 {
     enum { L2_KIB = 1516, STEP_KIB = 32 };
@@ -360,8 +363,8 @@ static void a_size_of_l2_ends(void **state)
     assert_in_range(e.caches[CACHE_L2].fits_bytes.v, (L2_KIB - STEP_KIB) * KIB, L2_KIB * KIB);
 }
 
-/* Few of the loads that only measure the time of a hit are delayed by chance. By that noise most
- * footprints below the size count as too long. */
+/* A few of the loads that measure only the time of a hit are delayed by chance. Because of that
+ * noise most footprints below the size count as too long. */
 static void a_size_of_l2_knows_the_noise(void **state)
 {
     enum { L2_BYTES = 3407872, STEP = 64 * KIB };
@@ -378,8 +381,8 @@ static void a_size_of_l2_knows_the_noise(void **state)
         assert_in_range(size.v, L2_BYTES - STEP, L2_BYTES + STEP);
 }
 
-/* The line of an L1 of this description has this length, whatever the noise, or is unknown. It may
- * be unknown for at most `most_unknown` of LINE_SEEDS seeds. */
+/* Checks that the line length of an L1 of this description is this number or unknown. It may be
+ * unknown for at most `most_unknown` of LINE_SEEDS seeds of the noise. */
 static void expect_line(const char *l1, uint64_t line_bytes, uint32_t most_unknown)
 {
     const uint32_t seeds = test_share(LINE_SEEDS, LINE_SEEDS / 3);
@@ -409,23 +412,23 @@ static void expect_short_line(const char *l1)
 
 /* A set of seven ways holds one block of four lines and a part of the next. So the 260th of 448
  * lines overflows a set, though 448 lines fit elsewhere. Words that are spread over 518 lines
- * seldom miss. */
+ * rarely miss. */
 static void half_full_sets_are_no_shorter_lines(void **state)
 {
     (void)state;
     expect_line("448@256;miss=131;sets=7x64;policy=random;block=4;sectors=4", 256, LINE_SEEDS);
 }
 
-/* Sets that are chosen for four lines in a row overflow together. A line looks longer because of
- * its neighbors, and only its spacing shows the true length. */
+/* If four adjacent lines have the same set, they overflow together. A line looks longer because of
+ * its neighbors, and only walks with other spacings show the true length. */
 static void blocks_of_sets_are_no_longer_lines(void **state)
 {
     (void)state;
     expect_short_line("1024@32;miss=147;sets=16x64;policy=fifo;block=4");
 }
 
-/* Words at a distance that has a divisor in common with the number of sets lie more in some sets
- * than in others. */
+/* If the distance of words and the number of sets have a common divisor, some sets contain more
+ * words than others. */
 static void any_number_of_sets_is_spaced_evenly(void **state)
 {
     (void)state;
@@ -434,8 +437,8 @@ static void any_number_of_sets_is_spaced_evenly(void **state)
     expect_short_line("440@32;miss=147;sets=20x22;policy=fifo");
 }
 
-/* Of stretches of 1 GiB eight first loads are seen, too few for a decision. Of stretches half as
- * long sixteen are seen, and every second one is as fast as any load. */
+/* With stretches of 1 GiB there are only eight first loads, which are too few for a decision. With
+ * stretches half as long there are sixteen, and every second one is as fast as any load. */
 static void half_a_page_table_is_none(void **state)
 {
     enum { LONGER = 350, BESIDE = LONGER * 15 / 100 };

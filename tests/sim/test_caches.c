@@ -34,7 +34,7 @@ static void expect(const struct cache_facts *c, uint64_t size, uint64_t line, ui
     assert_int_equal(c->replacement, replacement);
 }
 
-/* The L2s of the paper: fills of 32 bytes, not LRU. */
+/* The L2 caches of the paper have fills of 32 bytes and are not LRU. */
 static void expect_l2(const struct cache_facts *c, uint64_t size)
 {
     assert_int_equal(c->size_bytes.v, size);
@@ -61,7 +61,7 @@ static void gtx560ti(void **state)
     expect(&e.caches[CACHE_READ_ONLY], 12 * KIB, 32, 32, 4, 96, REPLACEMENT_LRU);
     assert_int_equal(e.caches[CACHE_READ_ONLY].same_as_l1, FINDING_NO);
     expect_l2(&e.caches[CACHE_L2], 512 * KIB);
-    /* Its memory is too short for pages that no level holds. */
+    /* The memory of the GPU is too short to contain pages that no level holds. */
     assert_int_equal(e.latency.p6_cycles.reason, REASON_BEYOND_MEMORY);
 }
 
@@ -107,7 +107,8 @@ struct chip {
     uint32_t latency, l1_miss, memory;
     uint32_t l2_keeps;
     uint64_t l2_line;
-    uint32_t table_cycles; /* 0 if the page table of a page does not matter */
+    uint32_t
+        table_cycles; /* cycles that a load of a page's table costs; 0 if there is no such cost */
 };
 
 static uint32_t right, not_sure, wrong;
@@ -193,8 +194,8 @@ static void judge_cache(const struct chip *chip, const struct cache_facts *f, co
           t->replacement);
 }
 
-/* The tolerance is 15 %, because it is the difference of two modes; there is no value without a
- * difference. */
+/* The tolerance is 15 %, because the value is the difference of two modes. Without a difference
+ * there is no value. */
 static void judge_page_tables(const struct chip *chip, const struct fingerprint_latency *l)
 {
     const double longer = l->p6_cycles.v - l->p5_cycles.v;
@@ -236,8 +237,8 @@ static void random_hierarchies(void **state)
         count(&chip, "line of the L2", IS_KNOWN(e.caches[CACHE_L2].line_bytes),
               e.caches[CACHE_L2].line_bytes.v, chip.l2_line);
         judge_page_tables(&chip, &e.latency);
-        /* The tolerance is the step of the search, a thirty-second of the power of two below. Three
-         * of a thousand loads may miss in a footprint that fits. */
+        /* The tolerance is the step of the search, which is a thirty-second of the largest power of
+         * two below the size. Three of a thousand loads may miss in a footprint that fits. */
         const uint64_t size = e.caches[CACHE_L2].size_bytes.v;
         count(&chip, "size of the L2", IS_KNOWN(e.caches[CACHE_L2].size_bytes),
               size < chip.l2_bytes * 1.01 && size + chip.l2_bytes / 16 > chip.l2_bytes

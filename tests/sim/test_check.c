@@ -1,6 +1,6 @@
-/* test_check.c: a stored fingerprint against simulated chips. The fingerprint of a chip still
- * holds, whatever its noise. Another floor plan does not match. No check exceeds its limit.
- * TEST_SEED chooses the random GPUs, REACH_COUNT their number. */
+/* test_check.c: compares a stored fingerprint with simulated chips. The fingerprint of a chip holds
+ * with any noise. Another floor plan does not match. No check exceeds its limit. TEST_SEED chooses
+ * the random GPUs, REACH_COUNT their number. */
 #include "analysis/check.h"
 #include "analysis/disturbance.h"
 #include "gpu/gpu.h"
@@ -70,7 +70,7 @@ static void profiles_hold_against_themselves(void **state)
             const struct check c = check(&m.fp, text, &probes);
             if (c.result != CHECK_HOLDS)
                 fail_msg("%s: %s", text, c.message);
-            assert_true(c.looked_at + 1 == probes); /* plus the warm-up */
+            assert_true(c.looked_at + 1 == probes); /* one more for the warm-up */
             assert_true(c.looked_at > m.fp.level_count);
         }
         sim_measure_free(&m);
@@ -111,8 +111,8 @@ static void expect_holds(const char *text, uint32_t levels, uint32_t groups)
     sim_measure_free(&m);
 }
 
-/* A nearer level with a penalty too low to be found keeps pages that were evicted farther out. The
- * check must not conclude that the SMs share no more. */
+/* A nearer level whose penalty is too low to be found keeps pages that a farther level has evicted.
+ * The check must not conclude that the SMs do not share the farther level any more. */
 static void a_level_that_is_not_known_hides_nothing(void **state)
 {
     (void)state;
@@ -121,8 +121,8 @@ static void a_level_that_is_not_known_hides_nothing(void **state)
                  1, 2);
 }
 
-/* A farther level that is full before all sets of the level in front of it overflow is not found.
- * Its misses must not count as more expensive misses of that level. */
+/* A farther level is not found if it is full before all sets of the nearer level overflow. Its
+ * misses must not count as more expensive misses of the nearer level. */
 static void a_farther_level_that_is_not_known_makes_no_miss_dearer(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static void a_farther_level_that_is_not_known_makes_no_miss_dearer(void **state)
                  2, 2);
 }
 
-/* For random GPUs too, the check never reports "changed" about the chip itself. */
+/* The check of a random GPU never reports "changed" for the same chip. */
 static void random_gpus_hold_against_themselves(void **state)
 {
     const struct random_gpu_class class = {.random_victims = false, .most_levels = 3};
@@ -165,8 +165,8 @@ static void random_gpus_hold_against_themselves(void **state)
     assert_true(held > 0 || gpus < SANITIZED_GPUS);
 }
 
-/* Exchanges two SMs of different groups, in all levels. Returns false if that changes no group, or
- * if the check does not include groups. */
+/* Exchanges two SMs of different groups, in all levels. Returns false if the exchange changes no
+ * group, or if the check does not include groups. */
 static bool swap_sms(const struct fingerprint *fp, const struct gpu_limits *limits,
                      struct sim_desc *desc)
 {
@@ -233,8 +233,7 @@ static void changes_are_found(change_fn change)
     const struct random_gpu_class class = {.random_victims = false, .most_levels = 3};
     uint32_t found = 0;
     uint32_t unsure = 0;
-    /* Not every GPU has the changed property, so the loop continues until one has it, whatever the
-     * draw. */
+    /* Not every GPU has the property that is changed, so the loop continues until a GPU has it. */
     for (uint64_t i = 0; i < gpus || (found == 0 && i < MOST_DRAWS); i++) {
         char text[TEXT_BYTES];
         struct sim_measure m;
@@ -271,7 +270,7 @@ static void fewer_entries_are_found(void **state)
     changes_are_found(halve_a_level);
 }
 
-/* An empty fingerprint needs no probe, and holds by its identity. */
+/* An empty fingerprint needs no probe. It holds if the identity of the GPU is the same. */
 static void an_empty_fingerprint_asks_nothing(void **state)
 {
     struct fingerprint fp;
@@ -312,7 +311,7 @@ static void identities_are_compared(void **state)
     DIFFERS(now.sm_count = 66, "SMs");
     DIFFERS(now.memory_bytes = 500, "memory");
     now = then;
-    now.serial[0] = '\0'; /* not reported now, so not compared */
+    now.serial[0] = '\0'; /* the GPU reports no serial number now, so it is not compared */
     check_identity(&then, &now, &c);
     assert_int_equal(c.result, CHECK_HOLDS);
 }

@@ -1,7 +1,8 @@
 /* test_contiguity.c: the frame of random simulated GPUs, found by search, and the cost of a miss in
- * contiguous and in scattered memory: right or not sure, never wrong. Frames have 2 to 64 MiB, and
- * the longest run that can be laid out is 32 MiB; a fifth of the GPUs have none. REACH_CASES=n sets
- * the number of GPUs (250, fewer under a sanitizer). REACH_SEED repeats a run. */
+ * contiguous and in scattered memory. Each value must be right or not sure, never wrong. Frames
+ * have 2 to 64 MiB, and the longest run that can be laid out is 32 MiB; a fifth of the GPUs have
+ * none. REACH_CASES=n sets the number of GPUs (250, fewer under a sanitizer). REACH_SEED repeats a
+ * run. */
 #include "analysis/throughput/contiguity.h"
 #include "base/rng.h"
 #include "base/units.h"
@@ -31,7 +32,7 @@ struct chip {
     uint64_t reach_bytes;
     uint64_t frame_bytes; /* 0: none */
     double factor;
-    double miss_ns; /* rate of the whole GPU */
+    double miss_ns; /* read rate of the whole GPU */
 };
 
 static uint32_t right, not_sure;
@@ -42,7 +43,8 @@ static void random_chip(struct rng *r, struct chip *out)
     const uint64_t entry_mib = 2ULL << rng_below(r, 5);
     const uint32_t entries = 64 + (uint32_t)rng_below(r, 1000);
     const double miss_ns = 2 + 10 * rng_unit(r);
-    /* The rate of the walkers at 1.25 reaches, relative to the plateau. */
+    /* Returns the rate of the walkers at a footprint of 1.25 times the reach, relative to the
+     * plateau. */
     const double limited = 0.25 + 0.7 * rng_unit(r);
     char frame[64] = "";
 
@@ -107,7 +109,7 @@ static bool is_near(struct maybe_f64 number, double truth)
     return fabs(number.v / truth - 1) < TOLERANCE;
 }
 
-/* Known values must be true; a GPU is right if all its values are known. */
+/* Known values must be true. A GPU counts as right if all its values are known. */
 static void judge(const struct chip *chip, const struct fingerprint_contiguity *found)
 {
     const bool matters = chip->frame_bytes > 2 * MIB; /* a frame of one granule is always whole */

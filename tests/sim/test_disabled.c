@@ -1,5 +1,5 @@
-/* test_disabled.c: K80s that lack other SMs than the profile, measured end to end. The missing pair
- * is among the candidates. */
+/* test_disabled.c: K80s that lack other SMs than the profile lacks, measured end to end. The
+ * missing pair must be among the candidates. */
 #include "gpu/sim/sim_profiles.h"
 #include "tests/sim/sim_measure.h"
 
@@ -15,7 +15,8 @@
 
 enum { DIE_SMS = 15, DIE_GROUPS = 5, TEXT_BYTES = 256 };
 
-/* The second level of the K80 without the SMs a and b of the die, groups in the order of the die.
+/* Writes the second level of the K80 without the SMs a and b of the die. Groups are in the order of
+ * the die.
  */
 static void k80_without(uint32_t a, uint32_t b, char *out)
 {

@@ -13,7 +13,8 @@
 
 #include <stdio.h>
 
-/* A number has evidence, with one of two methods; an unknown number has none. */
+/* Checks that a known number has evidence with one of two methods, and that an unknown number has
+ * none. */
 static uint32_t expect_one(const char *where, const char *name, bool known, struct evidence e,
                            enum evidence_method method, enum evidence_method other)
 {
@@ -149,7 +150,7 @@ static void full_has_evidence_for_all(void **state)
         for (uint32_t k = 0; k < m.fp.level_count; k++) {
             assert_true(IS_KNOWN(m.fp.levels[k].reach_bytes));
             assert_true(IS_KNOWN(m.fp.levels[k].sets));
-            /* without noise nothing comes near a threshold */
+            /* without noise no margin is small */
             assert_true(m.fp.levels[k].evidence.reach_bytes.margin > 0.1);
         }
         sim_measure_free(&m);
@@ -181,7 +182,7 @@ static void matrix_rests_on_both_methods(void **state)
     sim_measure_free(&m);
 }
 
-/* With arbitrary victims entries cannot be counted; noise changes only margins. */
+/* If victims are arbitrary, entries cannot be counted. Noise changes only margins. */
 static void what_is_not_known_has_none(void **state)
 {
     static const char victims[] = "sms=8 memory=4G l1=16@2M/sm;miss=20 "
@@ -202,8 +203,8 @@ static void what_is_not_known_has_none(void **state)
     sim_measure_free(&m);
 }
 
-/* Other tests check for random GPUs that values are right or not sure. This one checks that both
- * have evidence. */
+/* Other tests check for random GPUs that values are right or not sure. This test checks the
+ * evidence of these values. */
 static void random_gpus_say_what_they_rest_on(void **state)
 {
     enum { FIRST_SEED = 900, GPUS = 12, SANITIZED_GPUS = 4, TEXT_BYTES = 8192 };

@@ -3,9 +3,9 @@
  * depth quick. After each measurement:
  *
  *   the served fingerprint has no fewer values of any part than before;
- *   it is true: no number differs from the chip (truth.h);
- *   nothing is dropped, unless the chip was exchanged for one with other groups under the same
- *   UUID. The first measurement alone with it notices that, and all values are replaced.
+ *   the fingerprint is true: no number differs from the chip (truth.h);
+ *   no value is dropped, unless the chip was exchanged for one with other groups and the same UUID.
+ *   The first measurement without a neighbor detects the exchange, and replaces all values.
  *
  * REACH_CASES=n sets the number of measurements (600, under a sanitizer 120, with REACH_LONG
  * 100000). REACH_SEED repeats a run.
@@ -67,7 +67,7 @@ static void random_groups(struct rng *r, uint32_t sms, char *out, size_t size)
                 n += (size_t)snprintf(out + n, size - n, "%s%u", any++ ? "," : g ? ":" : "", sm);
 }
 
-/* `sizes` chooses the levels, `groups` the sharing. */
+/* `sizes` chooses the sizes of the levels, and `groups` chooses which SMs share them. */
 static void make_chip(uint64_t sizes, uint64_t groups, struct chip *out)
 {
     struct rng r = {sizes}, g = {groups};
@@ -97,8 +97,8 @@ static void count_failure(enum status status, const struct err *err)
     total.disturbed += status == STATUS_DISTURBED;
 }
 
-/* Makes one measurement like the pipeline: at most two attempts, one more if the first has
- * contradicted the known values. `*known` is then served. */
+/* Makes one measurement like the pipeline does. It makes at most two attempts, and one more if the
+ * first has contradicted the known values. Afterwards `*known` is the served fingerprint. */
 static enum status learn(const struct chip *chip, struct rng *rng, enum depth depth,
                          struct fingerprint *known, bool has_known)
 {
@@ -155,7 +155,7 @@ static void assert_not_less(const struct fingerprint *before, const struct finge
     }
 }
 
-/* Makes one measurement and checks the invariants after it. */
+/* Makes one measurement and then checks the invariants. */
 static void measure_once(const struct chip *chip, struct rng *rng, struct fingerprint *known)
 {
     const struct fingerprint before = *known;
@@ -176,8 +176,8 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* The chip is exchanged for one with other groups; the first measurement alone with it reports
- * that. */
+/* The chip is exchanged for one with other groups. The first measurement without a neighbor reports
+ * the exchange. */
 static void exchange(const struct chip *old, uint64_t sizes, uint64_t groups,
                      struct fingerprint *known)
 {

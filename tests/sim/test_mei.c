@@ -38,7 +38,8 @@ static struct sim_tlb *start(const struct sim_level *desc)
     return t;
 }
 
-/* Walks `n` places as a cycle: `warm` laps, and then one lap whose misses it returns. */
+/* Walks `n` places in a cycle: `warm` laps, and then one lap. Returns the number of misses of the
+ * last lap. */
 static uint32_t misses_of_a_lap(const struct sim_level *desc, uint64_t stride_bytes, uint32_t n,
                                 uint32_t warm)
 {
@@ -53,7 +54,7 @@ static uint32_t misses_of_a_lap(const struct sim_level *desc, uint64_t stride_by
 }
 
 /* Section 4.1, figures 2 and 3: a cache of 12 words, lines of 2 words, 3 sets of 2 ways. A cycle of
- * 13 words misses at the first, the seventh and the thirteenth, lap after lap. */
+ * 13 words misses at the first, the seventh and the thirteenth word of every lap. */
 static void twelve_words(void **state)
 {
     const struct sim_level desc = cache(2 * WORD_BYTES, 3, 2);
@@ -71,8 +72,8 @@ static void twelve_words(void **state)
 }
 
 /* Table 5 and section 4.3: the texture L1 of Kepler has 12 KB, lines of 32 bytes, 4 sets of 96
- * ways; bits 7 and 8 of the address choose the set. Averages are ambiguous; a count of lines is
- * not. */
+ * ways; bits 7 and 8 of the address choose the set. Average latencies do not identify this
+ * structure; the number of missing lines does. */
 static void texture_cache_of_the_gtx780(void **state)
 {
     struct sim_level desc = cache(32, 4, 96);
@@ -81,18 +82,21 @@ static void texture_cache_of_the_gtx780(void **state)
     desc.block = 4;
     assert_int_equal(misses_of_a_lap(&desc, 32, 12 * 1024 / 32, 2), 0);
     for (uint32_t more = 1; more <= 16; more++) {
-        /* Lines join one set until it has four more, then the next. */
+        /* Added lines go to one set until it has four more lines than ways, and then to the next
+         * set. */
         const uint32_t full = more / 4;
         const uint32_t rest = more % 4;
         assert_int_equal(misses_of_a_lap(&desc, 32, 384 + more, 2),
                          full * 100 + (rest ? 96 + rest : 0));
     }
-    assert_int_equal(misses_of_a_lap(&desc, 32, 384 + 1, 2), 97);     /* 12 KB and a line */
-    assert_int_equal(misses_of_a_lap(&desc, 32, 12800 / 32, 2), 400); /* 12.5 KB: all */
+    assert_int_equal(misses_of_a_lap(&desc, 32, 384 + 1, 2), 97); /* a cycle of 12 KB and a line */
+    assert_int_equal(misses_of_a_lap(&desc, 32, 12800 / 32, 2),
+                     400); /* a cycle of 12.5 KB: all lines miss */
 }
 
-/* Figure 11: a set of 4 ways of the GTX560Ti's L1 and the lines 3, 35, 68, 100 and 129 of a cycle.
- * The ways 2, 3, 2, 1, 2, 4, .. are replaced: the same six again and again explain the trace. */
+/* Figure 11: a set of 4 ways of the GTX560Ti's L1 and the lines 3, 35, 68, 100 and 129 of a
+ * cycle. The ways 2, 3, 2, 1, 2, 4 are replaced in turn, again and again. This order explains
+ * the trace. */
 static void figure_11(void **state)
 {
     static const uint32_t lines[] = {3, 35, 68, 100, 129};
@@ -116,7 +120,7 @@ static void figure_11(void **state)
     }
     printf("# figure 11: %s\n", seen);
     assert_string_equal(seen, expected);
-    assert_int_equal(misses, 4000); /* two of three after many laps */
+    assert_int_equal(misses, 4000); /* two of three accesses miss after many laps */
     sim_tlb_free(t);
 }
 

@@ -1,14 +1,15 @@
 /* test_memory.c: simulated GPUs with random kinds of memory, measured and analyzed. Every field
  * must be right or "not sure". Only the memory phase of the campaign runs, with given groups, so
- * that 500 GPUs (REACH_CASES=500, the number for a release) take a minute. REACH_SEED=s runs that
- * one and prints it.
+ * that 500 GPUs (REACH_CASES=500, the number for a release) take a minute. REACH_SEED=s runs only
+ * the GPU with this seed and prints it.
  *
  * The advice (planner/memory_choices.h) is compared with probes of the same GPU. For random sizes,
- * is the first choice as fast as predicted, and no other with a number faster?
+ * the first choice must be as fast as predicted, and no other choice with a prediction may be
+ * faster.
  *
  * The right values follow from the description. A region that the table of the GPU holds is never
- * slow. In a region four times as long at least half of the reads miss in all tables. It is slow if
- * the walker cannot serve all of them.
+ * slow. In a region of four times that size at least half of the reads miss in all tables. Such a
+ * region is slow if the walker cannot serve all of its misses.
  */
 #include "analysis/memory/memory.h"
 #include "analysis/throughput/throughput.h"
@@ -46,7 +47,7 @@ static struct {
 /* Of advice. */
 static struct {
     uint32_t right, not_sure, wrong;
-    double worst; /* |predicted / real - 1| */
+    double worst; /* largest value of |predicted / real - 1| */
 } advised;
 
 /* ---- a GPU ---- */
@@ -58,7 +59,8 @@ static uint32_t log_between(struct rng *r, uint32_t low, uint32_t high)
 
 static void put_kind(struct rng *r, const char *name, char *out, size_t size)
 {
-    /* Managed memory at the device is translated like its own memory, so it has a long reach. */
+    /* Managed memory that is located at the device is translated like device memory, so it has a
+     * long reach. */
     const bool is_far = strcmp(name, "managed-device") == 0;
     const uint32_t entry_kib = is_far ? 2048 : 4U << rng_below(r, 10);
     const uint32_t gpu_entries = log_between(r, 64 + 4096 / entry_kib, 8192);
@@ -94,7 +96,7 @@ static void random_host(uint64_t seed, char *out, size_t size)
 
 /* ---- measured ---- */
 
-/* Groups of four SMs. */
+/* Writes groups of four SMs. */
 static void tell_groups(uint32_t sm_count, struct structure *out)
 {
     struct sm_partition *const p = &out->sharing[0].found;
@@ -165,7 +167,8 @@ static enum score is_near(struct maybe_f64 found, double low, double high)
 }
 
 /* The bytes that are never slow, and the bytes that are certainly slow; 0 means that there are
- * none. The first is half of the table, because earlier probes have left other pages there. */
+ * none. The bytes that are never slow are half of the reach of the table, because earlier probes
+ * leave other pages in the table. */
 struct cliff {
     uint64_t fast_bytes, slow_bytes;
 };
@@ -216,7 +219,7 @@ static void compare(const struct sim_desc *d, const struct memory_facts *m)
     const char *const name = memory_kind_name(m->kind);
     const struct cliff c = cliff_of(k);
     const double low = k->latency_cycles;
-    /* A GPU with fewer SMs does not fill the link. */
+    /* A GPU with fewer SMs does not saturate the link. */
     const double filled = d->sm_count < k->sms_to_fill ? (double)d->sm_count / k->sms_to_fill : 1;
 
     total.kinds += 1;
@@ -253,7 +256,7 @@ static void compare(const struct sim_desc *d, const struct memory_facts *m)
 
 /* ---- advice ---- */
 
-/* Returns GB/s of one choice over this many bytes. */
+/* Returns the throughput of one choice over this number of bytes, in GB/s. */
 static double real_gbps(struct gpu *gpu, const struct fingerprint *fp,
                         const struct memory_choice *w, uint64_t bytes)
 {
@@ -279,7 +282,7 @@ static double real_gbps(struct gpu *gpu, const struct fingerprint *fp,
     return gbps;
 }
 
-/* Returns the prediction of the first choice, and whether another is faster. */
+/* Returns the prediction of the first choice, and whether another choice is faster. */
 static void score_advice(struct gpu *gpu, const struct fingerprint *fp, uint64_t bytes)
 {
     static const double most = 0.1;
@@ -309,7 +312,7 @@ static void score_advice(struct gpu *gpu, const struct fingerprint *fp, uint64_t
                       strategy_name(first->strategy), first->gbps.v, real, best, first->why);
 }
 
-/* Sizes of every order, up to 1.5 times the largest probe of host memory. */
+/* Random sizes of all orders of magnitude, up to 1.5 times the largest probe of host memory. */
 static void ask(const char *text, const struct sim_desc *desc, uint64_t seed,
                 const struct fingerprint *fp)
 {

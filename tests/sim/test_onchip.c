@@ -1,6 +1,7 @@
-/* test_onchip.c: shared memory, clusters and the loads that keep memory busy, of the GPUs of Mei
- * 2016 and of random simulated ones: right or not sure, never wrong. REACH_CASES=n sets the number
- * of GPUs of each kind (300, fewer under a sanitizer). REACH_SEED repeats a run. */
+/* test_onchip.c: shared memory, clusters, and the number of loads that keep memory busy, of the
+ * GPUs of Mei 2016 and of random simulated GPUs. Each value must be right or not sure, never wrong.
+ * REACH_CASES=n sets the number of GPUs of each kind (300, fewer under a sanitizer). REACH_SEED
+ * repeats a run. */
 #include "analysis/onchip/banks.h"
 #include "analysis/onchip/clusters.h"
 #include "analysis/throughput/parallel.h"
@@ -46,7 +47,7 @@ static uint32_t missing(const struct observation_set *set, struct probe_spec *ou
     return parallel_missing(set, &nothing, out);
 }
 
-/* Measures the properties of these tests, and nothing else. */
+/* Measures only the properties of these tests. */
 static void measure(const char *text, struct fingerprint *out)
 {
     static const struct structure nothing = {.window_level = -1};
@@ -118,7 +119,7 @@ static void the_papers_shared_memory_is_found(void **state)
         assert_true(fabs(fp.shared.widths[0].bytes_per_cycle.v * chips[i].ghz / chips[i].gbps - 1) <
                     0.01);
         assert_int_equal(fp.shared.widths[0].loads_needed.v, chips[i].needed);
-        /* None of them has clusters. */
+        /* No GPU of the paper has clusters. */
         assert_int_equal(fp.clusters.largest.reason, REASON_NOT_SUPPORTED);
     }
 }
@@ -138,8 +139,9 @@ static void little_needs_more_warps_than_there_are(void **state)
     assert_true(loads > 64 && loads < 128);
 }
 
-/* With a stride of two words, half of the 4-byte banks get two lanes each, and the 8-byte banks one
- * each. A stride of 32 puts all lanes, or half of them, into one bank. */
+/* With a stride of two words, half of the 4-byte banks serve two lanes each, and the 8-byte banks
+ * serve one lane each. With a stride of 32, one 4-byte bank serves all lanes, or one 8-byte bank
+ * serves half of them. */
 static void passes_are_those_of_the_paper(void **state)
 {
     (void)state;
@@ -191,7 +193,8 @@ static void random_banks_are_found(void **state)
         if (IS_KNOWN(s->banks)) {
             if (s->banks.v != banks || s->bank_bytes.v != length || !(conflict > 0))
                 fail_msg("%s: %u banks of %u bytes", text, s->banks.v, s->bank_bytes.v);
-            /* If the speed of all banks allows less, a pass of the model takes that time. */
+            /* If the total speed of the banks is the limit, a pass of the model takes the time that
+             * follows from it. */
             const double slowest = fmax(conflict, WARP_BYTES / speed);
             const double found = s->widths[0].conflict_cycles.v;
             if (IS_KNOWN(s->widths[0].conflict_cycles) &&
@@ -210,7 +213,8 @@ static void random_banks_are_found(void **state)
 
 /* ---- random clusters ---- */
 
-/* Deals GPCs with even numbers of SMs, two by two; adds them to the text. */
+/* Assigns pairs of SMs to random GPCs, so that each GPC has an even number of SMs. Appends the GPCs
+ * to the text. */
 static void random_gpcs(struct rng *r, uint32_t sms, uint32_t gpcs, uint16_t *gpc_of, char *text)
 {
     char *at = text;
@@ -276,7 +280,7 @@ struct memory {
     double plateau, sm_gbps, ns;
 };
 
-/* Returns the read rate of the model with these SMs and loads in flight. */
+/* Returns the read rate of the model with this number of SMs and of loads in flight. */
 static double model_gbps(const struct memory *m, uint32_t sms, double loads)
 {
     const double own = fmin(m->sm_gbps, m->plateau / sms);
@@ -284,8 +288,8 @@ static double model_gbps(const struct memory *m, uint32_t sms, double loads)
     return sms * own * most / hypot(own, most);
 }
 
-/* Returns whether the probe `enough` reaches 95 % of `plateau`, and `fewer` does not, with a noise
- * of a hundredth. */
+/* Returns whether the probe `enough` reaches 95 % of `plateau`, and the probe `fewer` does not. The
+ * tolerance is the noise, one percent. */
 static bool is_border(double plateau, double enough, double fewer)
 {
     return enough / plateau > 0.94 && fewer / plateau < 0.96;
@@ -332,7 +336,7 @@ static void random_parallelism_is_found(void **state)
     judge(cases);
 }
 
-/* ---- what is not there ---- */
+/* ---- properties that do not exist ---- */
 
 static void nothing_in_flight_matters_is_not_observable(void **state)
 {
@@ -350,7 +354,8 @@ static void nothing_in_flight_matters_is_not_observable(void **state)
     assert_int_equal(fp.clusters.largest.reason, REASON_NOT_MEASURED);
 }
 
-/* With pairs alone, the only SMs of a GPC seen together are the two of a pair. */
+/* If a cluster can only be a pair, the two SMs of a pair are the only SMs that are known to share a
+ * GPC. */
 static void pairs_do_not_tell_gpcs(void **state)
 {
     struct fingerprint fp;

@@ -1,12 +1,12 @@
-/* test_papers.c: the planner against Karnagel et al., Big Data Causing Big (TLB) Problems, DaMoN
- * 2017, section 6.1 and figure 10: random sampling on a K80 and a P100, with scopes of 128 MB and
- * of 2 GB. The fingerprints are derived from the simulated profiles, at depth full.
+/* test_papers.c: compares the planner with Karnagel et al., Big Data Causing Big (TLB) Problems,
+ * DaMoN 2017, section 6.1 and figure 10: random sampling on a K80 and a P100, with scopes of 128 MB
+ * and of 2 GB. The fingerprints are derived from the simulated profiles, at depth full.
  *
- * The job must give the cost of a look. The paper gives it in one place: with more than 8 passes
- * the gain of 128 MB scopes is gone on the K80. So 8 looks take as long as one access over 8 * 128
- * MB there. For the P100 the same look is faster by the ratio of cores and clocks in table 1: 3584
- * at 1480 MHz against 2496 at 875 MHz. Nothing else is set. Positions are computed, and the paper's
- * kernel may run on any SM: work is not bound to SMs.
+ * The job needs the cost of testing one position in each pass. The paper implies this cost: with
+ * more than 8 passes the gain of 128 MB scopes is gone on the K80. So 8 tests take as long as one
+ * access over 8 * 128 MB there. On the P100 a test is faster by the ratio of cores and clocks in
+ * table 1: 3584 at 1480 MHz to 2496 at 875 MHz. No other number is set. Positions are computed, and
+ * the paper's kernel may run on any SM, so work is not bound to SMs.
  */
 #include "base/units.h"
 #include "planner/strategy.h"
@@ -33,7 +33,7 @@ static struct papers papers;
 static void begin(const struct fingerprint *fp, uint64_t bytes, double scan_gps,
                   struct job_request *job, struct costing *out)
 {
-    static struct strategy_answer sizes; /* the costing keeps it */
+    static struct strategy_answer sizes; /* static because the costing keeps a pointer to it */
     struct reach_limit limit;
 
     *job = (struct job_request){.bytes = bytes, .scan_gps = scan_gps, .no_sm_binding = true};
@@ -43,7 +43,7 @@ static void begin(const struct fingerprint *fp, uint64_t bytes, double scan_gps,
     costing_begin(fp, job, &limit, &sizes, out);
 }
 
-/* Returns how many times as fast as naive scopes of at most `scope` bytes are. */
+/* Returns the gain of scopes of at most `scope` bytes over naive, as a factor. */
 static double gain(const struct fingerprint *fp, uint64_t bytes, uint64_t scope, double scan_gps)
 {
     struct job_request job;
@@ -86,8 +86,9 @@ static int measure(void **state)
 #define SCOPE_128M (128 * MIB)
 #define GAIN       1.03
 
-/* Section 2.1: the slowdowns that the scopes should undo, 4.3 times on the P100. The 13.3 of the
- * K80 are taken from 2 GB on, because only then can scopes of 2 GB win 13 times back (section 6.1).
+/* Section 2.1 has the slowdowns that scopes should undo: 4.3 on the P100, and 13.3 on the K80. The
+ * slowdown of the K80 is taken relative to 2 GB, because only then can scopes of 2 GB gain a factor
+ * of 13 (section 6.1).
  */
 static void test_slowdowns(void **state)
 {
@@ -115,7 +116,7 @@ static void test_k80_128m(void **state)
         if (g > GAIN)
             fail_msg("%llu MiB: %.3f", (unsigned long long)worse[i], g);
     }
-    /* Minor means minor, and up to 1 GB scopes never lose more than the tolerance of predictions.
+    /* Up to 1 GB the gain is small, and scopes never lose more than the tolerance of predictions.
      */
     for (uint64_t mib = 132; mib <= 1024; mib += 4) {
         double g = gain(&papers.k80, mib * MIB, SCOPE_128M, papers.k80_scan_gps);

@@ -26,7 +26,7 @@ struct take {
     struct sim_measure m;
 };
 
-/* A campaign with a memory of its results requests the same probes as one without. */
+/* A campaign that keeps its results in memory requests the same probes as one that does not. */
 static void as_without_memo(const struct observation_set *set, const struct campaign_step *step,
                             void *data)
 {
@@ -41,7 +41,8 @@ static void as_without_memo(const struct observation_set *set, const struct camp
     free(fresh);
 }
 
-/* Measures `text`; no value may be wrong. The caller frees the result (put_away). */
+/* Measures the GPU that `text` describes; no value may be wrong. The caller frees the result with
+ * put_away(). */
 static struct take *measure(const char *text, enum depth depth)
 {
     struct take *t = calloc(1, sizeof *t);
@@ -89,7 +90,7 @@ static void check_throughput(const struct take *t)
     assert_true(last->by_group_gbps.v > 1.2 * last->by_sm_gbps.v);
 }
 
-/* The sides of the L2, the side of the lowest SM first, or its only side. */
+/* Checks the sides of the L2, the side of the lowest SM first, or the only side. */
 static void check_sides(const struct take *t)
 {
     const struct fingerprint_l2 *l2 = &t->m.fp.l2;
@@ -163,8 +164,8 @@ static void another_seed_is_the_same_structure(void **state)
     }
 }
 
-/* The worst noise that a simulated GPU must support: five cycles, and one load in a hundred 500
- * cycles later. */
+/* The worst noise that a simulated GPU must support: a standard deviation of five cycles, and one
+ * load in a hundred that takes 500 cycles more. */
 static void noise_makes_nothing_wrong(void **state)
 {
     const char *profile = *state;
@@ -176,7 +177,7 @@ static void noise_makes_nothing_wrong(void **state)
     }
 }
 
-/* ---- what cannot be seen ---- */
+/* ---- levels that cannot be observed ---- */
 
 /* The P100's third level lies beyond its memory (Karnagel 2017, section 4.1). */
 static void a_level_beyond_the_range_is_not_reported(void **state)
@@ -205,7 +206,7 @@ int main(void)
     for (uint32_t i = 0; i < profiles && i < MOST_PROFILES; i++) {
         for (int d = 0; d <= deepest; d++) {
             if (d == DEPTH_MEMORY && !getenv("REACH_LONG"))
-                continue; /* test_memory covers that, with random kinds */
+                continue; /* test_memory checks the kinds of memory, with random values */
             struct profile_case *c = &cases[i * DEPTH_COUNT + (uint32_t)d];
             *c = (struct profile_case){.profile = profile[i].name, .depth = (enum depth)d};
             (void)snprintf(c->name, NAME_BYTES, "%s at depth %s", c->profile, depth_name(c->depth));

@@ -36,7 +36,7 @@ static struct {
 
 static const struct random_gpu_class any_class = {.random_victims = true, .most_levels = 4};
 
-/* The results, one level per line. */
+/* Prints the results, one level per line. */
 static void show(const struct fingerprint *fp)
 {
     for (uint32_t k = 0; k < fp->level_count; k++) {

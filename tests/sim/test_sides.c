@@ -1,7 +1,8 @@
-/* test_sides.c: the sides of the L2 of random simulated GPUs: right or not sure, never wrong. A
- * third have one side. Granules have 128 bytes to 64 KiB. The far side is 20 to 300 cycles away,
- * lines of one side are up to 120 apart, and loads vary by some cycles. REACH_CASES=n sets the
- * number of GPUs (300, fewer under a sanitizer). REACH_SEED repeats a run. */
+/* test_sides.c: the sides of the L2 of random simulated GPUs. Each value must be right or not sure,
+ * never wrong. A third of the GPUs have one side. Granules have 128 bytes to 64 KiB. The far side
+ * takes 20 to 300 cycles more, the latencies of lines of one side differ by up to 120 cycles, and
+ * loads vary by some cycles. REACH_CASES=n sets the number of GPUs (300, fewer under a sanitizer).
+ * REACH_SEED repeats a run. */
 #include "analysis/caches/sides.h"
 #include "base/rng.h"
 #include "base/units.h"
@@ -35,7 +36,7 @@ struct chip {
 
 static uint32_t right, not_sure;
 
-/* Adds to the text. */
+/* Appends to the description of the chip. */
 static void say(struct chip *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void say(struct chip *c, const char *format, ...)
 {
@@ -186,7 +187,7 @@ static void one_mode_is_not_observable(void **state)
     assert_int_equal(l2.side_of_sm.group_count, 0);
 }
 
-/* Near and far lines without any SM on the other side may mean anything. */
+/* If no SM is on the other side, near and far lines have no meaning. */
 static void modes_that_all_see_alike_are_not_sides(void **state)
 {
     const struct fingerprint_l2 l2 = sides_with("sides=4K@195");
@@ -196,7 +197,7 @@ static void modes_that_all_see_alike_are_not_sides(void **state)
     assert_int_equal(l2.sides.reason, REASON_IRREGULAR);
 }
 
-/* The side of SM 0 is the first, whatever its name in the model. */
+/* The side of SM 0 is the first side, whatever its name in the model is. */
 static void the_first_sm_is_on_the_first_side(void **state)
 {
     const struct fingerprint_l2 l2 = sides_with("sides=8K@195 far_side=0-2,7");

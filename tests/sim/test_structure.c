@@ -1,6 +1,6 @@
-/* test_structure.c: sets, ways, replacement and fill of simulated GPUs, compared with their models:
- * right or not sure, never wrong. REACH_SEED=N runs the random GPU N alone, REACH_COUNT=N the first
- * N. */
+/* test_structure.c: sets, ways, replacement and fill of simulated GPUs, compared with their models.
+ * Each value must be right or not sure, never wrong. REACH_SEED=N runs only the random GPU N;
+ * REACH_COUNT=N runs the first N random GPUs. */
 #include "base/units.h"
 #include "gpu/sim/sim_profiles.h"
 #include "tests/share.h"
@@ -182,8 +182,8 @@ static void groups_read_as_the_model_says(void **state)
     put_away(t);
 }
 
-/* Each of two groups alone uses all of the memory bandwidth. Side by side they are slow, and no TLB
- * is the cause. */
+/* Each of two groups alone uses all of the memory bandwidth. If both read at the same time, they
+ * are slow, and no TLB is the cause. */
 static void bandwidth_is_told_from_translation(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void bandwidth_is_told_from_translation(void **state)
     put_away(t);
 }
 
-/* set sizes that were not drawn */
+/* These set sizes are fixed, not drawn. */
 static void named_structures_are_found(void **state)
 {
     (void)state;
@@ -229,8 +229,9 @@ static void named_structures_are_found(void **state)
     put_away(t);
 }
 
-/* The 16 translations that missed last keep the nine pages of one overflowing set, and look like
- * one entry behind the sets. Tested with few sets, walked in full, and with many, sampled. */
+/* A buffer of the 16 translations that missed last keeps the nine pages of one overflowing set. The
+ * buffer looks like one more entry behind the sets. The cases are few sets, which are walked in
+ * full, and many sets, which are sampled. */
 static void what_missed_last_is_told_from_wide_sets(void **state)
 {
     (void)state;
@@ -254,7 +255,7 @@ static void what_missed_last_is_told_from_wide_sets(void **state)
     }
 }
 
-/* An entry of 32 MiB whose parts of 4 MiB are filled one by one. */
+/* The level has entries of 32 MiB, whose parts of 4 MiB are filled one by one. */
 static void parts_of_an_entry_are_told_from_entries(void **state)
 {
     (void)state;

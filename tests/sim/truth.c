@@ -1,7 +1,7 @@
 /* truth.c: see truth.h.
  *
  * The onset is found by walking the model without noise, at a stride of one entry: bisecting
- * between a footprint that never misses and one that does. That is not always the number of
+ * between a footprint that never misses and one that does. The onset is not always the number of
  * entries. Pages that stay in a nearer level cause no requests to a farther one, and a hash may
  * overfill one set before the others are full.
  */
@@ -19,12 +19,12 @@
 
 enum {
     WARM_LAPS = 3,
-    FEWEST_PAGES = 4,         /* an onset below is not seen in a sweep */
-    MOST_PAGES_AN_ENTRY = 16, /* one miss in this many loads is seen */
+    FEWEST_PAGES = 4,         /* a sweep cannot detect an onset below this number */
+    MOST_PAGES_AN_ENTRY = 16, /* one miss in this number of loads can be detected */
     SMALLEST_PENALTY = 3
 };
 
-#define ALL        0.9999 /* share of the loads that can miss */
+#define ALL        0.9999 /* share of the possible misses that counts as all */
 #define ALMOST_ALL 0.95
 
 /* A walk of the first SM over pages that are `stride` apart. */
@@ -32,7 +32,7 @@ struct walker {
     struct sim_mmu *mmu;
     uint64_t range_bytes;
     uint64_t stride;
-    uint32_t most; /* pages to be tested */
+    uint32_t most; /* largest number of pages to be tested */
 };
 
 /* Returns how many loads of one lap over `pages` pages missed level `k`. */
@@ -48,8 +48,8 @@ static uint32_t misses(const struct walker *w, uint32_t k, uint32_t pages)
     return count;
 }
 
-/* Returns the fewest pages with a share of more than `share` that misses level k, or 0 if no tested
- * number has it. */
+/* Returns the smallest number of pages at which more than `share` of the loads miss level k, or 0
+ * if no tested number has this property. */
 static uint32_t fewest(const struct walker *w, uint32_t k, double share)
 {
     uint32_t lo = 0;
@@ -94,15 +94,16 @@ static void level_of(struct walker *w, const struct sim_desc *d, uint32_t k,
                                 .lru = l->policy == SIM_LRU};
     sharing_of(d, l, out);
     set_stride(w, l->entry_bytes, (uint64_t)l->entries * 4 + 64);
-    /* With random victims the capacity of a set counts, not the time until it settles. */
+    /* If victims are random, the capacity of a set counts, because the misses begin late. */
     const uint32_t onset = fewest(w, k, 0);
     out->fits = out->lru ? (onset ? onset - 1 : 0) : l->entries;
     out->nearly = fewest(w, k, ALMOST_ALL);
     out->saturated = fewest(w, k, ALL);
 }
 
-/* Returns whether level k is distinct at this stride. It must begin at twice the end of the nearer
- * level, and end at half of the begin of the farther one. */
+/* Returns whether level k is distinct at this stride. It must begin to miss at twice the pages at
+ * which the nearer level always misses. It must always miss at half of the pages at which the
+ * farther level begins to miss. */
 static bool apart_at(struct walker *w, const struct sim_desc *d, uint32_t k, uint64_t stride)
 {
     uint32_t most = 0;
@@ -128,8 +129,8 @@ static bool apart_at(struct walker *w, const struct sim_desc *d, uint32_t k, uin
            misses(w, k + 1, 2 * last < w->most ? 2 * last : w->most) == 0;
 }
 
-/* Random victims keep varying pages of a nearer level, and a level behind it then gets no requests
- * for them. */
+/* With random victims, a nearer level keeps pages that vary, and a level behind it gets no requests
+ * for these pages. */
 static void find_fits_alone(const struct sim_desc *desc, struct truth *out)
 {
     struct sim_desc strict = *desc;
@@ -174,7 +175,7 @@ void truth_of(const struct sim_desc *desc, struct truth *out)
     sim_mmu_free(w.mmu);
 }
 
-/* ---- comparing ---- */
+/* ---- comparison ---- */
 
 enum answer { ANSWER_RIGHT, ANSWER_NOT_SURE, ANSWER_WRONG };
 
@@ -215,7 +216,7 @@ static bool entries_right(const struct truth_level *t, uint32_t entries)
 static bool saturation_right(const struct truth_level *t, uint64_t bytes)
 {
     const double pages = (double)bytes / (double)t->entry_bytes;
-    /* Behind random victims a page sometimes hits in the nearer level. */
+    /* If a nearer level has random victims, a page sometimes hits there. */
     const double slack = t->steady ? 1.0 / 64 : 1.0 / 12;
     return t->nearly > 0 && pages >= t->nearly * (1 - slack) - 1 &&
            (t->saturated == 0 || pages <= t->saturated * (1 + slack) + 1);
@@ -251,8 +252,8 @@ static void compare_level(const struct truth_level *t, const struct tlb_level *l
          l->sharing.group_count, shared_by_name(t->shared_by), t->sharing.group_count);
 }
 
-/* Matches the found levels from `found` on with the described ones from `next` on, in order, with
- * the least error. */
+/* Matches the found levels, starting at `found`, with the described levels, starting at `next`. The
+ * matching keeps the order and has the smallest error. */
 static void match(const struct truth *t, const struct fingerprint *fp, uint32_t found,
                   uint32_t next, const struct truth_score *so_far, struct truth_score *best)
 {
@@ -276,7 +277,7 @@ static void match(const struct truth *t, const struct fingerprint *fp, uint32_t 
     match(t, fp, found, next + 1, &s, best);
 }
 
-/* The windows follow from the level that they name. */
+/* The expected windows follow from the level that the fingerprint names. */
 static void compare_windows(const struct fingerprint *fp, struct truth_score *s)
 {
     const uint32_t n = fp->topology.level.v;

@@ -8,24 +8,26 @@
 
 struct truth_level {
     uint64_t entry_bytes;
-    uint32_t fits;       /* most pages, an entry apart, that a cyclic walk reads without a miss */
-    uint32_t fits_alone; /* the same if all levels were LRU, so that nearer ones hide none of its
-                          * pages */
-    uint32_t nearly;     /* fewest pages of which 95 in 100 miss; 0 if beyond the range */
-    uint32_t saturated;  /* fewest pages that all miss; 0 if beyond the range, or never */
+    uint32_t fits; /* largest number of pages, at a stride of an entry, that a cyclic walk reads
+                      without a miss */
+    uint32_t fits_alone; /* the same number if all levels were LRU, so that nearer levels hide none
+                            of the pages */
+    uint32_t nearly; /* smallest number of pages of which 95 in 100 miss; 0 if it is out of range */
+    uint32_t saturated; /* smallest number of pages that all miss; 0 if it is out of range, or if
+                           they never all miss */
     double penalty_cycles;
     /* Highest cost that a step of this level can show. If the level is distinct from its neighbors,
      * it equals penalty_cycles. Otherwise it includes misses of a neighbor. */
     double most_cycles;
     bool lru;
-    bool steady; /* this level and all nearer ones are deterministic, so a walk gives the same
-                  * result each time */
+    bool steady; /* whether this level and all nearer ones are deterministic, so that a walk gives
+                    the same result each time */
     enum shared_by shared_by;
     struct sm_partition sharing;
-    /* The level is distinct from its neighbors, at a stride of one entry and at the stride of the
-     * sweeps. It begins to miss at twice the pages with which the nearer level always misses. It
-     * always misses before half of the pages at which the farther one begins. It costs enough and
-     * fits the range. */
+    /* Whether the level is distinct from its neighbors, at a stride of one entry and at the stride
+     * of the sweeps. It begins to miss at twice the pages with which the nearer level always
+     * misses, or later. It always misses at half of the pages at which the farther level begins to
+     * miss. Its penalty is large enough, and the walks fit the range. */
     bool apart;
 };
 
