@@ -156,7 +156,7 @@ def surveys_of_an_older_database_stay():
         before = surveys(path)
         report = [common.REACHCTL, "survey", "report", "--db", path, "--json"]
         status, _, err = run(*report)
-        equal((status, "reachctl survey upgrades a database that is a file" in err), (1, True), err)
+        equal((status, "reachctl survey upgrades " in err), (1, True), err)
         status, out, err = run(common.REACHCTL, "survey", "--db", path, f"127.0.0.1:{daemon.port}")
         equal(status, 0, out + err)
         after = surveys(path)
