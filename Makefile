@@ -1,24 +1,24 @@
-# The front: what can be made, the settings, and the order of the parts in mk/*.mk. Not recursive over
-# directories; everything it makes is under build/.
+# Makefile: lists the targets, sets the defaults and includes mk/*.mk. One make process reads all of them. All output
+# is under build/.
 #
 #   make run        install what is missing, build, start the daemon in the foreground
 #   make check      install what is missing, build, run every test that needs no GPU
-#   make            build reachd, reachctl and, where nvcc is found, the examples
-#   make check-long the tests that have more to do than fits into check, up to an hour
+#   make            build reachd, reachctl and, if nvcc is found, the examples
+#   make check-long run the tests that take too long for check; it takes up to an hour
 #   make papers     reach-lab-papers, the machines of published papers; check-long builds and tests it
-#   make check-fleet the tests of surveys and schedulers beside real servers; check-long has them too
-#   make fuzz       SECONDS=60 TARGET=name: looks for inputs that break something
-#   make check-gpu  the tests that need a GPU          make bench     timings, printed not judged
-#   make soak       REQUESTS=10000000 of all kinds to one daemon: does its memory stay flat?
+#   make check-fleet the tests of surveys and schedulers beside real servers; check-long includes them
+#   make fuzz       SECONDS=60 TARGET=name: searches for inputs that break a fuzz target
+#   make check-gpu  the tests that need a GPU          make bench     the benchmarks
+#   make soak       REQUESTS=10000000 of all kinds to one daemon, whose memory must not grow
 #   make portable   a folder that runs elsewhere       make install   DESTDIR= PREFIX=
-#   make deb        Debian packages, under build/deb  make wheel     the Python package, under build/wheel
-#   make dist       all that a release has, with checksums, under build/dist
-#   make reference  the reference set anew, from docs/measurements
-#   make format     clang-format in place              make lint      format, clang-tidy, cppcheck, mypy
+#   make deb        Debian packages, under build/deb   make wheel     the Python package, under build/wheel
+#   make dist       the files of a release and their checksums, under build/dist
+#   make reference  make the reference set again from docs/measurements
+#   make format     format the C files                 make lint      check the format; clang-tidy, cppcheck, mypy
 #   make deps       only install what is missing       make clean
 #   make test TEST="tests/e2e/test_plan.py tests/unit/daemon/base/test_units.c"   some tests (release build)
 #
-# V=1 shows the commands. A new .c file is found by its directory; nothing is listed by hand.
+# V=1 shows the commands. Sources are found by their directory, so no list changes for a new .c file.
 
 MAKEFLAGS += --no-builtin-rules
 .DEFAULT_GOAL := all
@@ -27,12 +27,12 @@ MAKEFLAGS += --no-builtin-rules
 
 # ---- settings: override on the command line -------------------------------------------------
 VERSION     := 0.1.0
-# Of libreach and libreach-cuda: in the names of the shared libraries. A new number breaks every program
-# that links one.
+# The version in the names of the shared libraries libreach and libreach-cuda. A new number breaks every program
+# that is linked with one of them.
 ABI         := 0
 PREFIX      ?= /usr/local
 DESTDIR     ?=
-# `cc` is make's own default and need not be there on a bare machine; gcc is what deps installs.
+# `cc` is the default of make, and a bare machine may lack it; `make deps` installs gcc.
 ifeq ($(origin CC),default)
 CC          := gcc
 endif
@@ -40,10 +40,10 @@ NVCC        ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/
 CFLAGS      ?=
 LDFLAGS     ?=
 TSAN_TESTS  := api_reader snapshot pipeline pipeline_trouble store_maintenance store store_upkeep store_queue libreach_threads
-# The newest glibc that a portable build may ask for.
+# The newest version of glibc that a portable build may require.
 GLIBC_MAX   := 2.36
 JOBS        := $(shell nproc 2>/dev/null || echo 2)
-# Scripts wait more than they compute.
+# There are two tests for each processor, because scripts wait more than they compute.
 TEST_JOBS   := $(shell expr 2 \* $(JOBS))
 
 include mk/sources.mk
@@ -53,7 +53,7 @@ include mk/flags.mk
 Q           := $(if $(V),,@)
 silent      := $(findstring s,$(filter-out --%,$(firstword $(MAKEFLAGS))))
 say          = $(if $(V)$(silent),@:,@printf '  %-8s %s\n' $(1) $(2))
-# Rewrites $@ only where its text changed, so that what depends on it is rebuilt only then.
+# Rewrites $@ only if its text has changed, so that its dependents are rebuilt only then.
 define write_if_changed
 	@mkdir -p $(@D)
 	@printf '%s\n' $(1) | cmp -s - $@ || printf '%s\n' $(1) >$@
@@ -63,9 +63,9 @@ FORCE:
 
 # ---- all -----------------------------------------------------------------------------------
 EXAMPLES    := $(if $(NVCC),$(patsubst clients/examples/%.cu,build/release/examples/%,$(filter-out %/gups.cu,$(EXAMPLE_SRC))))
-# The one example that is a program for users, and installed.
+# reach-gups is the only example that is installed.
 GUPS        := $(if $(NVCC),build/release/reach-gups)
-# What the examples in Python need beside them: the clients, and kernels that they load.
+# The Python examples need the Python package and the compiled kernels in the same build folder.
 EXAMPLE_PY  := $(patsubst clients/%,build/release/%,$(wildcard clients/examples/*.py) $(PYTHON_SRC))
 EXAMPLE_FAT := $(if $(NVCC),build/release/examples/gather.fatbin)
 PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) build/release/reach-lab $(EXAMPLES) $(GUPS) $(EXAMPLE_FAT) \

@@ -1,4 +1,5 @@
-# mk/check.mk: make deps, run, check, check-long, check-fleet, check-gpu, fuzz, bench, soak.
+# mk/check.mk: the rules of make deps, run, check, test, generated, beside, papers, check-long, check-fleet, check-gpu,
+# fuzz, bench and soak.
 
 # ---- deps, run -------------------------------------------------------------------------------
 .PHONY: deps run run-built
@@ -17,15 +18,15 @@ run-built:
 # ---- check -----------------------------------------------------------------------------------
 TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=%/test_%),$(tests_tsan))
 E2E         := $(call SCRIPTS,e2e)
-# The pages in a browser, which a sanitizer of the daemon does not see.
+# The tests of the pages in a browser run in the release build only, because a sanitizer does not check pages.
 BROWSER     := $(call SCRIPTS,browser)
-# Programs that the scripts drive.
+# The C programs that the test scripts start.
 E2E_PROGRAMS := $(foreach v,release asan,$(patsubst %.c,build/$(v)/%,$(wildcard tests/e2e/*.c))) \
                $(patsubst %.c,build/release/%,$(wildcard tests/browser/*.c))
-# Those of half a minute go first, so that no processor is left alone with one of them at the end.
+# Tests that take half a minute start first, so that none of them runs alone at the end.
 longest      = $(filter %/test_structure %/test_profiles %/test_faults %/test_campaign,$(1))
 others       = $(filter-out $(call longest,$(1)),$(1))
-# All of it, unless LINT= is on the command line.
+# The linters that check runs. LINT= on the command line skips them.
 LINT        := lint-cppcheck lint-changed lint-format lint-types
 CHECK_ITEMS  = $(LINT:%=make:%) \
                $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) $(BROWSER:%=release:%) \
@@ -49,13 +50,13 @@ test: all $(filter build/release/%,$(E2E_PROGRAMS)) $(fakelib_release) $(patsubs
 	@tests/run -j $(TEST_JOBS) $(patsubst %.c,build/release/%,$(filter %.c,$(TEST))) $(patsubst %,release:%,$(filter-out %.c,$(TEST)))
 
 # ---- generated -------------------------------------------------------------------------------
-# Writes anew what is generated from the tables of the C code and from openapi.yaml.
+# Writes all files and parts of files that are generated from the tables of the C code and from openapi.yaml.
 .PHONY: generated
 generated: all $(filter build/release/%,$(E2E_PROGRAMS))
 	@for t in generated python_types python abi promises; do \
 	    env -u CC REACH_TEST_BUILD=$(CURDIR)/build/release REACH_API_WRITE=1 REACH_ABI_WRITE=1 python3 tests/e2e/test_$$t.py || exit; done
 
-# Every target for SECONDS, or the one named TARGET; what it finds is under build/fuzz/found.
+# Runs every fuzz target, or only TARGET, for SECONDS. Inputs that break a target are left in build/fuzz/found.
 SECONDS     ?= 60
 TARGET      ?= $(FUZZ_NAMES)
 .PHONY: fuzz
@@ -64,14 +65,14 @@ fuzz:
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) $(TARGET:%=build/fuzz/tests/fuzz/fuzz_%)
 	@tests/fuzz/run $(SECONDS) $(JOBS) $(TARGET)
 
-# So many simulated measurements beside other processes, on all cores: none may be wrong.
+# Runs COUNT simulated measurements beside other processes, on all cores. It fails if a measurement is wrong.
 COUNT       ?= 100000
 .PHONY: beside
 beside: build/release/tests/sim/test_beside
 	@build/release/tests/sim/test_beside $(COUNT) $$(nproc)
 
-# The tests that can look longer do so when REACH_LONG is set: more kills, more damage, more time. Of
-# what the sanitizers see in check a part is left to here (tests/share.h, tests/run), and clang-tidy.
+# Tests that name REACH_LONG run more cases when it is set: more kills, more damage, more time. `make check` leaves
+# some tests under sanitizers (tests/share.h, tests/run) and clang-tidy of unchanged files to check-long.
 LONG_TESTS  := $(shell grep -ls REACH_LONG $(TEST_SRC) $(FUZZ_SRC) $(call SCRIPTS,e2e) /dev/null)
 .PHONY: check-long
 check-long:
@@ -82,15 +83,15 @@ check-long:
 	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)) $(wildcard tests/package/test_*.py)) || failed=1; \
 	    REACH_LONG=1 $(MAKE) --no-print-directory check-fleet || failed=1; exit $$failed
 
-# The machines of published papers (clients/lab/papers), and what tests them.
+# The machines of published papers (clients/lab/papers), and their tests.
 PAPERS      := $(call SCRIPTS,papers)
 .PHONY: papers papers-programs
 papers: build/release/reach-lab-papers
 
 papers-programs: $(foreach v,release asan,build/$(v)/reach-lab-papers $(papers_$(v)))
 
-# Surveys, schedulers and what else runs beside real servers (PostgreSQL, Prometheus, Slurm). One after
-# the other: each has the machine for itself. The programs that keep surveys are driven by a script.
+# The tests of surveys and schedulers beside real servers (PostgreSQL, Prometheus, Slurm). They run one after the other,
+# so each has the whole machine. A script starts the test programs that store surveys.
 FLEET       := $(call SCRIPTS,fleet)
 FLEET_TESTS := $(foreach t,$(tests_release) $(tests_asan),$(if $(findstring /test_fleet_,$(t)),$(t)))
 .PHONY: check-fleet check-fleet-programs
@@ -105,10 +106,10 @@ TOOLS       := $(TOOL_SRC:%.c=build/release/%) $(TOOLS_CU)
 GPU_TOOLS   := $(filter build/release/tests/gpu/%,$(TOOLS))
 BENCH_TOOLS := $(filter build/release/tests/bench/% %/plain_curve,$(TOOLS))
 
-# It loads the plugin for Slurm, which finds its other side there.
+# spank_cost loads the plugin for Slurm, which calls functions that spank_cost exports.
 build/release/tests/bench/spank_cost: private LDFLAGS += -rdynamic
 
-# One after the other, because they share the GPU.
+# The tests run one after the other, because they share the GPU.
 check-gpu:
 	@.ci/deps check
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all $(GPU_TOOLS)
@@ -121,7 +122,7 @@ bench:
 	    REACH_TEST_BUILD=$(CURDIR)/build/release REACH_BENCH_WRITE=$(CURDIR)/docs/measurements/service.md \
 	    $$b || missed=1; done; exit $$missed
 
-# REQUESTS over one daemon, whose memory must stay as it is; the rows go into the page of results.
+# Sends REQUESTS requests to one daemon, whose memory must not grow. The rows go into the page of results.
 REQUESTS    ?= 10000000
 .PHONY: soak
 soak:

@@ -1,4 +1,4 @@
-# mk/generated.mk: Sources that are generated: texts embedded in the binary.
+# mk/generated.mk: makes the reference set, and the C sources with the texts that programs contain.
 
 # ---- the reference set: one anonymous file for each chip of docs/measurements --------------------
 .PHONY: reference
@@ -6,7 +6,7 @@ reference: build/release/reachctl
 	@rm -f reference/*.json
 	@.ci/reference $< reference
 
-# ---- generated sources: texts that travel inside the binary ----------------------------------
+# ---- generated sources: texts inside the programs --------------------------------------------
 c_string     = sed -e 's/\\/\\\\/g' -e 's/?/\\?/g' -e 's/"/\\"/g' -e 's/^/    "/' -e 's/$$/\\n"/'
 
 build/gen/version: FORCE
@@ -21,7 +21,7 @@ build/gen/libpq: FORCE
 build/gen/sql-files: FORCE
 	$(call write_if_changed,'$(SQL) $(FLEET_SQL)')
 
-# The statements of a folder, in the order of the file names, as an array and its length.
+# Writes the SQL statements of a folder, in the order of the file names, as an array and its length.
 define EMBED_SQL
 	$(call say,GEN,$@)
 	$(Q){ \
@@ -38,7 +38,7 @@ endef
 build/gen/migrations.c: $(SQL) build/gen/sql-files mk/generated.mk
 	$(call EMBED_SQL,store,schema/db,$(SQL))
 
-# Each file as a text of its own: report_maps.sql is fleet_sql_report_maps.
+# Writes each file of schema/fleet as a separate text: report_maps.sql becomes fleet_sql_report_maps.
 build/gen/fleet_sql.c: $(FLEET_SQL) build/gen/sql-files mk/generated.mk
 	$(call say,GEN,$@)
 	$(Q){ \
@@ -50,7 +50,7 @@ build/gen/fleet_sql.c: $(FLEET_SQL) build/gen/sql-files mk/generated.mk
 	    done; \
 	} >$@
 
-# What of it can be named.
+# Declares these texts.
 build/gen/fleet_sql.h: build/gen/sql-files
 	$(call say,GEN,$@)
 	$(Q){ \

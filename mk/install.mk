@@ -1,9 +1,9 @@
-# mk/install.mk: make portable, install, deb, wheel, dist, clean.
+# mk/install.mk: the rules of make portable, install, deb, wheel, dist and clean.
 
 # ---- portable, install, clean ----------------------------------------------------------------
 .PHONY: portable install install-built clean deb
 PORTABLE    := build/reachd-$(VERSION)-$(shell uname -m).tar.gz
-# In what is packed, all files have the time of the commit; in a source archive the files have it.
+# All packed files have the time of the commit. In a source archive without git, the Makefile has that time.
 COMMIT_TIME  = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y Makefile))
 
 portable: all $(TOOLS) build/release/portable/libreach.so.$(ABI)
@@ -16,7 +16,7 @@ BINDIR      := $(PREFIX)/bin
 LIBDIR      := $(PREFIX)/lib
 INCLUDEDIR  := $(PREFIX)/include
 MANDIR      := $(PREFIX)/share/man
-# Of no one release of Python: put it on PYTHONPATH, or say PYTHONDIR=.
+# The folder belongs to no release of Python. Users add it to PYTHONPATH, or set PYTHONDIR to another folder.
 PYTHONDIR   ?= $(PREFIX)/share/reachd/python
 SCRIPTDIR   := $(PREFIX)/share/reachd/scripts
 UNITDIR     := $(PREFIX)/lib/systemd/system
@@ -71,13 +71,13 @@ install-built:
 	install -m 644 systemd/reachd.socket systemd/reachd-health.socket $(DESTDIR)$(UNITDIR)
 	test -e $(DESTDIR)/etc/default/reachd || install -m 644 systemd/reachd.default $(DESTDIR)/etc/default/reachd
 
-# Debian packages of what was built, under build/deb.
+# Makes Debian packages of the built programs, under build/deb.
 deb:
 	@.ci/deps deb
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all CUDA_ARCHS="$(RELEASE_ARCHS)"
 	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/deb build/deb $(VERSION)
 
-# The Python package with both libraries inside, under build/wheel.
+# Makes the wheel of the Python package, which contains both libraries, under build/wheel.
 WHEEL_LIBS  := $(addprefix build/wheel/,libreach.so.$(ABI) libreach-cuda.so.$(ABI))
 .PHONY: wheel wheel-built
 wheel:
@@ -88,7 +88,7 @@ wheel:
 wheel-built:
 	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/wheel build/wheel $(GLIBC_MAX) $(WHEEL_LIBS)
 
-# All of it in one folder, of a clean checkout.
+# Puts all files of a release into one folder. The checkout must be clean.
 .PHONY: dist dist-built
 dist:
 	@for t in portable deb wheel dist-built; do $(MAKE) --no-print-directory $$t || exit 1; done

@@ -1,11 +1,10 @@
-# mk/kernels.mk: Device code, and the programs written in CUDA.
+# mk/kernels.mk: compiles the device code and the programs written in CUDA.
 
 # ---- device code ---------------------------------------------------------------------------
-# Machine code for the GPUs of this machine, or for the chips we name in what is installed elsewhere
-# (portable, install, deb), and PTX for all others. One PTX, of the lowest architecture: a driver
-# compiles PTX for any chip at or above its level, so the lowest also serves the chips between the
-# named ones (8.7, 11.0) and not only the later ones, and what is compiled is as good, because the level
-# limits which instructions may be written and the kernels use none above 7.5.
+# Machine code is compiled for the GPUs of this machine, or for RELEASE_ARCHS if the result is installed elsewhere
+# (portable, install, deb). All other GPUs use one PTX, of the lowest architecture. A driver compiles PTX for any chip at
+# or above its level, so the lowest level also serves the chips between the named ones (8.7, 11.0). The compiled code
+# is equally fast: the level limits the instructions of the PTX, and the kernels use none above 7.5.
 RELEASE_ARCHS := 75 80 86 89 90 100 120
 LOCAL_ARCHS  = $(call once,LOCAL_ARCHS,$(sort 75 $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | tr -d .)))
 CUDA_ARCHS   = $(LOCAL_ARCHS)
@@ -50,7 +49,7 @@ build/gen/fatbin.S: mk/kernels.mk
 	    '.byte 0' \
 	    '.section .note.GNU-stack,"",@progbits' >$@
 
-# Example jobs, and tests and benchmarks written in CUDA: the runtime inside, nothing to install.
+# Links an example, a test or a benchmark written in CUDA. The program contains the CUDA runtime.
 define LINK_CU
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
@@ -79,7 +78,7 @@ TOOLS_CU    := $(TOOL_CU:%.cu=build/release/%)
 $(TOOLS_CU): build/release/%: %.cu $(libs_release) build/kernels/flags
 	$(LINK_CU)
 
-# Others' headers name what their CCCL calls deprecated.
+# The headers of cuCollections use names that CCCL marks as deprecated.
 CUCO_FLAGS  := --extended-lambda -DCCCL_IGNORE_DEPRECATED_API -isystem $(CUCO_DIR)/include \
                $(if $(CCCL_DIR),$(addprefix -isystem $(CCCL_DIR)/,cub thrust libcudacxx/include))
 $(filter build/release/tests/gpu/cuco%,$(TOOLS_CU)): private NVCC_FLAGS += $(CUCO_FLAGS)

@@ -1,8 +1,8 @@
-# mk/lint.mk: make lint and format.
+# mk/lint.mk: the rules of make lint and make format.
 
 # ---- lint and format -------------------------------------------------------------------------
-# Linters differ from release to release in what they find and how they lay out. One release of each
-# is the judge, in Debian 12's version; without it nothing is known, so the step fails and says what to do.
+# The findings and the layout of a linter differ from release to release. Only the release of Debian 12 counts. Without
+# it the step fails and prints the remedy.
 LLVM_JUDGE  := 14
 CPPCHECK_JUDGE := 2.10
 MYPY_JUDGE  := 1.0
@@ -10,13 +10,13 @@ CLANG_FORMAT ?= clang-format
 CLANG_TIDY  ?= clang-tidy
 CPPCHECK    ?= cppcheck
 MYPY        ?= mypy
-# version, command, the variable that names it
+# Fails unless a linter has the required version: $(1) the version, $(2) the command, $(3) the variable that names it.
 judge        = $($(3)) --version 2>/dev/null | grep -q 'version $(1)\.\|^Cppcheck $(1)\|^mypy $(1)\.' || { \
                    echo "lint needs $(2) $(1), and '$($(3))' is missing or of another version."; \
                    echo "Debian 12 has it (.ci/deps check). Elsewhere install it beside yours and name it:"; \
                    echo "    $(3)=$(2)-$(1) make check"; \
                    echo "or leave lint to another machine, knowingly: make check LINT="; exit 1; }
-# In a file's stamp is what clang-tidy said; it is as old as the file and the headers that it includes.
+# The stamp of a file contains the output of clang-tidy. It is stale if the file or an included header is newer.
 TIDY_SRC    ?= $(LINT_SRC)
 TIDY_FLAGS   = $(CPPFLAGS) $(PKG_CFLAGS) $(if $(filter $(PQ_SRC),$<),$(PQ_DEFINES)) -std=gnu11 -DREACHD_VERSION='"lint"'
 
@@ -29,7 +29,7 @@ lint-format:
 lint-tidy:
 	@$(call judge,$(LLVM_JUDGE),clang-tidy,CLANG_TIDY); $(MAKE) --no-print-directory -k -j$(JOBS) lint-stamps
 
-# What has changed, see .ci/changed.
+# Runs clang-tidy on the files that .ci/changed lists.
 lint-changed:
 	@$(call judge,$(LLVM_JUDGE),clang-tidy,CLANG_TIDY); changed=$$(.ci/changed $(LINT_SRC)) && \
 	    $(MAKE) --no-print-directory -k -j$(JOBS) lint-stamps TIDY_SRC="$$(echo $$changed)"
@@ -52,7 +52,7 @@ lint-cppcheck:
 	    --inline-suppr --suppress=missingIncludeSystem --cppcheck-build-dir=build/lint/cppcheck \
 	    -j $(JOBS) -I. -Idaemon -D_GNU_SOURCE -DREACHD_VERSION='"lint"' $(LINT_SRC)
 
-# The Python package, as clients/python/pyproject.toml says; PyTorch and Triton need not be there.
+# Checks the Python package with the settings of clients/python/pyproject.toml. PyTorch and Triton may be missing.
 lint-types:
 	$(Q)$(call judge,$(MYPY_JUDGE),mypy,MYPY); cd clients/python && $(MYPY) --cache-dir $(CURDIR)/build/lint/mypy \
 	    --no-error-summary

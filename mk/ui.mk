@@ -1,8 +1,8 @@
-# mk/ui.mk: The pages: the modules of clients/ui, bundled, compressed, and made constants of a program.
+# mk/ui.mk: bundles and compresses the modules of clients/ui, and makes C constants of the pages.
 
-# clients/ui/NAME.entry.js and all that it imports (of d3 what it uses) become build/gen/ui/NAME.js, and
-# clients/ui/NAME.css with what it imports build/gen/ui/NAME.css. Names of Debian's node-* packages are
-# looked up where they install; nothing is fetched.
+# clients/ui/NAME.entry.js and its imports (of d3 only the used parts) become build/gen/ui/NAME.js. clients/ui/NAME.css
+# and its imports become build/gen/ui/NAME.css. Debian's node-* packages are read from their installed folder, and
+# no file is downloaded.
 UI_SRC      := $(wildcard clients/ui/*.js clients/ui/*.css clients/ui/*.html)
 ESBUILD     ?= esbuild
 UI_FLAGS    := --bundle --minify --charset=ascii --target=es2020 --log-level=warning --legal-comments=inline
@@ -22,14 +22,14 @@ build/gen/ui/%.html: clients/ui/%.html mk/ui.mk
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-# The same bytes from the same sources: neither a name nor a time is in it.
+# Equal sources give equal bytes, because the compressed file contains neither a name nor a time.
 build/gen/ui/%.gz: build/gen/ui/%
 	$(Q)gzip -9nc $< >$@
 
-# In a shell: a file as an array of bytes, `static const unsigned char NAME[] = {...};`.
+# Shell commands that print a file as an array of bytes, `static const unsigned char NAME[] = {...};`.
 c_bytes      = echo "static const unsigned char $(1)[] = {"; od -An -v -tu1 $(2) | sed 's/ *\([0-9][0-9]*\)/\1,/g'; echo '};'
 
-# The files of /ui/: name, type, file. Compressed they have to stay below UI_MAX_BYTES together.
+# The files of /ui/. Their compressed sizes must together stay below UI_MAX_BYTES.
 UI_FILES    := page.html page.js page.css
 UI_MAX_BYTES := 153600
 
@@ -52,11 +52,11 @@ build/gen/ui_files.c: $(UI_FILES:%=build/gen/ui/%) $(UI_FILES:%=build/gen/ui/%.g
 	    echo '    {0, 0, 0, 0, 0, 0}};'; \
 	} >$@
 
-# What fills a fleet for the test of its page.
+# The test of the page of surveys uses fleet_fill, which makes a synthetic fleet.
 check-programs: build/release/tests/bench/fleet_fill
 
-# The page of surveys is one file: its style and script as texts, and the hashes by which its policy
-# allows these two and nothing else.
+# The page of surveys is one file. This source has its style and its script as texts, and their hashes. The policy of
+# the page allows only a style and a script with these hashes.
 UI_HASH      = $$(/usr/bin/printf "$$(sha256sum <$(1) | cut -c1-64 | sed 's/../\\x&/g')" | base64)
 
 build/gen/fleet_page.c: build/gen/ui/fleet.js build/gen/ui/fleet.css mk/ui.mk

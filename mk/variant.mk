@@ -1,5 +1,6 @@
-# mk/variant.mk: The rules of one variant, $(v): objects, archives, programs and tests. mk/variants.mk includes it once for
-# each. make expands a recipe after it has read all of them, so a recipe takes its variant from the target: $(variant).
+# mk/variant.mk: the rules for the objects, archives, programs and tests of one variant, $(v). mk/variants.mk includes
+# it once for each variant. make expands recipes after it has read all rules, so a recipe takes its variant from the
+# target: $(variant).
 
 build/$(v)/flags: FORCE
 	$(call write_if_changed,'$(compile)')
@@ -19,18 +20,18 @@ $(VERSION_SRC:%.c=build/$(v)/obj/%.o): build/gen/version
 $(PQ_SRC:%.c=build/$(v)/obj/%.o): private DEFINES = $(PQ_DEFINES)
 $(PQ_SRC:%.c=build/$(v)/obj/%.o): build/gen/libpq
 
-# What a test program does itself takes less time than its optimization.
+# Test sources are not optimized, because compiling them with optimization takes longer than it saves.
 $(TEST_SRC:%.c=build/$(v)/obj/%.o) $(PAPERS_TEST_SRC:%.c=build/$(v)/obj/%.o): private CFLAGS += -O0 -U_FORTIFY_SOURCE
 
-# These include a header for kernels, which includes reach.h like a job.
+# These tests include a header for kernels, which includes reach.h without a folder, like a job.
 $(addprefix build/$(v)/obj/tests/unit/clients/cuda/test_,ranges.o keys.o): private DEFINES += -Iclients/c
 
-# A sanitizer needs malloc for itself, so a test that fails allocations wraps the calls (tests/unit/support/alloc_fail.h).
+# A sanitizer replaces malloc itself, so a test of failing allocations wraps the calls (tests/unit/support/alloc_fail.h).
 $(ALLOC_FAIL_SRC:%.c=build/$(v)/%): private LDFLAGS += \
     $(if $(filter asan tsan,$(variant)),$(WRAP_MALLOC))
 
-# The inner loops of the model are most of what a simulated measurement and what-if cost. Sanitizers, which make it four
-# times as slow, see it in check-long.
+# Most of the time of a simulated measurement and of what-if is spent in the inner loops of the model. Sanitizers make
+# these loops four times as slow, so they are sanitized only in check-long.
 $(MODEL_SRC:%.c=build/$(v)/obj/%.o): private CFLAGS += $(if $(REACH_LONG),,$(plain_$(variant)))
 $(MODEL_SRC:%.c=build/$(v)/obj/%.o): build/gen/long
 
@@ -48,7 +49,7 @@ fakelib_$(v) := $(if $(FAKE_SRC),build/$(v)/tests/fakecuda/libcuda.so.1)
 
 $(patsubst %.c,build/$(v)/obj/%.o,$(wildcard clients/fleet/*.c)): | build/gen/fleet_sql.h build/gen/fleet_page.h
 
-# The list is a file of its own: a source that went away must leave the archive.
+# The list of objects is a file, so that the archive is rebuilt when a source has been removed.
 build/$(v)/objects: FORCE
 	$(call write_if_changed,$(objects_$(variant)) $(answer_$(variant)))
 
@@ -60,7 +61,7 @@ build/$(v)/libanswer.a: $(answer_$(v)) build/$(v)/objects
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $(answer_$(variant))
 
-# An archive: a test program is linked with what it asks for, and with nothing else.
+# The shared test code is an archive, so that a test program contains only the parts that it uses.
 build/$(v)/tests/libhelpers.a: $(support_$(v)) build/$(v)/objects
 	$(call say,AR,$@)
 	@mkdir -p $(@D)
@@ -82,7 +83,7 @@ build/$(v)/reach-lab-papers: $(PAPERS_SRC:%.c=build/$(v)/obj/%.o) $(libs_$(v))
 	$(call say,LINK,$@)
 	$(Q)$(call link) $(DAEMON_LIBS)
 
-# An archive of its own, because the papers are not part of the default build.
+# The papers have a separate archive, because they are not part of the default build.
 build/$(v)/tests/libpapers.a: $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out %/main.c,$(PAPERS_SRC))) build/$(v)/objects
 	$(call say,AR,$@)
 	@mkdir -p $(@D)
@@ -98,7 +99,7 @@ build/$(v)/tests/%: build/$(v)/obj/tests/%.o $(helpers_$(v))
 	@mkdir -p $(@D)
 	$(Q)$(call link,$(test_ld)) $(TEST_LIBS)
 
-# With libFuzzer's main in the clang build, with ours in the others.
+# The clang build links the main function of libFuzzer, the other builds link replay.c.
 build/$(v)/tests/fuzz/fuzz_%: build/$(v)/obj/tests/fuzz/fuzz_%.o $(fuzzer_$(v)) $(helpers_$(v))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
@@ -106,7 +107,7 @@ build/$(v)/tests/fuzz/fuzz_%: build/$(v)/obj/tests/fuzz/fuzz_%.o $(fuzzer_$(v)) 
 
 $(filter build/$(v)/tests/fakecuda/%,$(tests_$(v))): | $(fakelib_$(v))
 
-# The stand-in driver binds to its own copy of the model, whatever the program that opens it has.
+# The stand-in driver uses its own copy of the model, even if the program that loads it contains one.
 build/$(v)/tests/fakecuda/libcuda.so.1: $(fake_$(v)) $(libs_$(v))
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

@@ -1,7 +1,8 @@
-# mk/variants.mk: Objects, archives, programs and tests of each variant (release, asan, tsan, fuzz); libreach; the Slurm plugin.
+# mk/variants.mk: builds the objects, archives, programs and tests of each variant (release, asan, tsan, fuzz), and
+# libreach, libreach-cuda and the plugin for Slurm.
 
 # ---- per variant: objects, archive, programs, tests ------------------------------------------
-# The variant of a target, build/VARIANT/..; how it is compiled, and how it is linked, with more options in $(1).
+# The variant of a target build/VARIANT/..; its compile command; its link command, with additional options in $(1).
 variant      = $(word 2,$(subst /, ,$@))
 compile      = $(cc_$(variant)) $(CPPFLAGS) $(PKG_CFLAGS) $(COMMON) $(flags_$(variant)) $(CFLAGS)
 link         = $(cc_$(variant)) $(LINK) $(link_$(variant)) $(1) $(LDFLAGS) -o $@ $^
@@ -16,13 +17,13 @@ v := fuzz
 include mk/variant.mk
 
 # ---- libreach: the client library, with the daemon's handlers inside --------------------------
-# Of the archive only what it needs goes in. The functions in reach.map are all
-# that a program sees, of the archive too: its objects are joined and every other name is hidden.
+# Only the needed objects of the archive are linked. reach.map lists the exported functions. The static library is one
+# joined object that hides all other names.
 REACH_MAP   := clients/c/reach.map
 REACH_OBJ   := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/c/*.c))
 
-# The one of the portable folder finds there what it needs; the one of the wheel needs no
-# libcurl, and auditwheel puts libjansson beside it.
+# libreach of the portable folder finds its libraries in that folder. libreach of the wheel contains libcurl, and
+# auditwheel adds libjansson to the wheel.
 REACH_SHARED := $(addsuffix /libreach.so.$(ABI),build/release build/release/portable build/wheel)
 build/release/portable/libreach.so.$(ABI): private LDFLAGS += $(RPATH)
 build/wheel/libreach.so.$(ABI): private LDFLAGS += -s -Wl,--exclude-libs,ALL
@@ -35,7 +36,7 @@ $(REACH_SHARED): $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 	    -Wl,--no-undefined -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(REACH_OBJ) \
 	    build/release/libanswer.a $(CTL_LIBS)
 
-# For tests/e2e/test_python_fuzz.py.
+# tests/e2e/test_python_fuzz.py loads this library.
 build/asan/libreach.so.$(ABI): $(patsubst %.c,build/asan/obj/%.o,$(wildcard clients/c/*.c)) build/asan/libanswer.a $(REACH_MAP)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -pthread $(link_asan) -Wl,--version-script=$(REACH_MAP) -Wl,-Bsymbolic -Wl,--no-undefined \
@@ -55,7 +56,7 @@ build/release/libreach.a: $(REACH_OBJ) build/release/libanswer.a $(REACH_MAP)
 	$(Q)objcopy --keep-global-symbols=build/release/libreach.names build/release/libreach.o
 	$(Q)rm -f $@ && ar rcs $@ build/release/libreach.o
 
-# ---- libreach-cuda: allocators and diagnosis for jobs; libc only, and the driver at run time ---------
+# ---- libreach-cuda: allocators and diagnosis for jobs; it needs libc, and the driver at run time ---------
 ALLOC_MAP   := clients/cuda/reach_alloc.map
 ALLOC_OBJ   := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/cuda/*/*.c)) build/release/obj/fatbin.o
 
@@ -76,13 +77,13 @@ build/release/libreach-cuda.a: $(ALLOC_OBJ) $(ALLOC_MAP)
 	$(Q)objcopy --keep-global-symbols=build/release/libreach-cuda.names build/release/libreach-cuda.o
 	$(Q)rm -f $@ && ar rcs $@ build/release/libreach-cuda.o
 
-# ---- the plugin for Slurm: libc and what slurmstepd brings, nothing else ----------------------
+# ---- the plugin for Slurm: it needs libc and the functions of slurmstepd ----------------------
 build/release/reach_spank.so: $(SLURM_SRC:%.c=build/release/obj/%.o) clients/slurm/reach_spank.map
 	$(call say,LINK,$@)
 	$(Q)$(CC) -shared -Wl,--version-script=clients/slurm/reach_spank.map -Wl,-z,relro $(LDFLAGS) \
 	    -o $@ $(filter %.o,$^)
 
-# Short names for the release build of a test program.
+# build/tests/ has links to the test programs of the release build.
 build/tests/%: build/release/tests/%
 	@mkdir -p $(@D) && ln -sfn $(abspath $<) $@
 

@@ -1,14 +1,14 @@
 #!/bin/sh
-# How long `make check` takes on this machine. Each WAY is a clean clone of HEAD, .ci/run in it, and a
-# row more in docs/measurements/check.md; stops at the first that fails.
+# Measures how long `make check` takes on this machine. For each WAY it makes a clean clone of HEAD, executes .ci/run in
+# it, and adds a row to docs/measurements/check.md. It stops at the first failure.
 #
 #   tests/bench/survey_check.sh WAY...
 #
-# quiet    as it is; for a number to quote, with nothing else running
+# quiet    the machine unchanged; to publish the number, end all other work first
 # busy     beside one busy loop for each processor
-# quarter  with a quarter of the time of the processors (a control group of its own: needs root)
+# quarter  with a quarter of the time of the processors, in a separate control group (needs root)
 #
-# Three in a row: tests/bench/survey_check.sh quiet quiet quiet
+# A WAY may be repeated: tests/bench/survey_check.sh quiet quiet quiet
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,7 +21,7 @@ loops=
 trap 'kill $loops 2>/dev/null; rm -rf "$folder"; [ -z "$group" ] || rmdir "$group"' EXIT
 trap 'exit 130' INT TERM
 
-# This process, and so what it starts, gets a quarter of the processors.
+# Limits this process and its children to a quarter of the time of the processors.
 slow_down()
 {
     quota=$((processors * 100000 / 4))

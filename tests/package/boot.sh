@@ -1,6 +1,6 @@
 #!/bin/sh
-# A machine of its own: systemd as the first process in the file system ROOT, in namespaces that end
-# with it, without a network. Started by test_package.py, which has made ROOT.
+# Starts systemd as the first process of a separate machine: the file system ROOT, in new namespaces without a network,
+# which end with systemd. test_package.py makes ROOT and starts this script.
 #
 #   unshare -m -p -n -u -i -C --fork --kill-child tests/package/boot.sh ROOT
 set -eu
@@ -24,7 +24,7 @@ for node in null:3 zero:5 full:7 random:8 urandom:9; do
 done
 mknod -m 666 "$root/dev/tty" c 5 0
 mkdir "$root/dev/pts" "$root/dev/shm"
-# PrivateDevices= wants to see it.
+# The systemd setting PrivateDevices= requires /dev/pts.
 mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
 ln -s pts/ptmx "$root/dev/ptmx"
 ip link set lo up

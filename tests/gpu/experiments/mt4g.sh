@@ -1,17 +1,19 @@
 #!/bin/bash
 # For docs/caches.md.
 #
-# Builds MT4G (github.com/caps-tum/mt4g, commit below) for NVIDIA GPUs with nvcc alone, and runs it: the other tool of the tables in
-# docs/caches.md. None of its code is here. tests/gpu/experiments/mt4g_hip stands for the part of HIP that it uses.
+# Builds MT4G (github.com/caps-tum/mt4g, commit below) for NVIDIA GPUs with nvcc alone, and runs it. The tables in docs/caches.md
+# compare reachd with it. This repository contains no code of MT4G. tests/gpu/experiments/mt4g_hip replaces the part of HIP that
+# MT4G uses.
 #
-#   tests/gpu/experiments/mt4g.sh build CLONE FOLDER   from a git folder that has the commit (git clone of the above), into FOLDER/mt4g
-#   tests/gpu/experiments/mt4g.sh run FOLDER [MOST]    each group of its benchmarks for at most MOST (60) seconds; results and times in FOLDER
+#   tests/gpu/experiments/mt4g.sh build CLONE FOLDER   builds FOLDER/mt4g from CLONE, a git clone of MT4G that has the commit
+#   tests/gpu/experiments/mt4g.sh run FOLDER [MOST]    runs each group of benchmarks for at most MOST (60) seconds; FOLDER gets the
+#                                                      results and the times
 #
-# Needs nvcc, the headers of nlohmann-json and of cxxopts (Debian: nlohmann-json3-dev, libcxxopts-dev); INCLUDE names another place of
-# theirs, ARCH another architecture than sm_90. 68 files, some 15 s each.
+# It needs nvcc, and the headers of nlohmann-json and of cxxopts (Debian: nlohmann-json3-dev, libcxxopts-dev). INCLUDE names
+# another folder of these headers, ARCH another architecture than sm_90. There are 68 files, and each takes some 15 s to compile.
 #
-# MT4G tears the context down before each of some thousand launches. `run` leaves that out (MT4G_KEEP), which changes no launch and
-# makes most groups ready within a second.
+# MT4G destroys the context before each of some thousand launches. `run` leaves that out (MT4G_KEEP). The launches are unchanged,
+# and most groups take less than a second.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 commit=4cc55662a9541a40e91909c61d543c524ae04fcb

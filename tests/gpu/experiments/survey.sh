@@ -1,23 +1,22 @@
 #!/bin/bash
 # For docs/methods.md.
 #
-# One visit to a machine with GPUs, in a limited time: everything that is worth keeping, in at most
-# eight files.
+# Measures and tests a machine with GPUs in a limited time, and writes the results to at most eight files.
 #
 #   tests/gpu/experiments/survey.sh FOLDER OUT [SECONDS]
 #
-# FOLDER   what `make portable` has made (or build/release)
+# FOLDER   the folder that `make portable` has made, or build/release
 # OUT      an empty folder for the results
-# SECONDS  after which it is over, whatever is missing; default 540
+# SECONDS  the time limit; steps that do not fit are left out; default 540
 #
-# In this order, most wanted first, all GPUs in parallel where that makes sense:
+# Steps and their files, the most important first. GPUs are measured in parallel if a step permits it.
 #   measure    reachd --measure quick, full and matrix, exported      export.tar.gz measure.txt
 #   example    a daemon, reachctl measure, random_read            random_read.txt random_read.json daemon.txt
 #   bench      the targets of tests/bench                             bench.txt
 #   check-gpu  the GPU tests (REACH_RUNS, REACH_LOAD_RUNS: how often)   check-gpu.txt
-# and a table over all of it                                         summary.txt, printed last
+#   summary    a table of all results, printed last                   summary.txt
 #
-# REACH_SIMULATE=h200 tries the script itself, without a GPU. REACH_STEPS names the steps to make.
+# REACH_SIMULATE=h200 tests the script itself without a GPU. REACH_STEPS names the steps to run.
 set -u
 
 . "$(dirname "$0")/lib_survey.sh"
@@ -28,7 +27,7 @@ daemon=
 simulate=()
 [ -z "${REACH_SIMULATE-}" ] || simulate=(--simulate "$REACH_SIMULATE")
 
-SUMMARY_SECONDS=10 # kept for the end
+SUMMARY_SECONDS=10 # reserved for the summary
 
 left()
 {
@@ -41,7 +40,7 @@ wants()
     [[ $steps == *" $1 "* ]]
 }
 
-# Runs a command for at most what is left, or $1 seconds if that is less.
+# Runs a command for at most $1 seconds, or for the remaining time if that is less.
 within()
 {
     local most=$1 rest
@@ -96,7 +95,7 @@ gpu_count()
         python3 -c 'import json, sys; print(len(json.load(sys.stdin)["gpus"]))' || echo 0
 }
 
-# One GPU: its fingerprint through the daemon, then the job that uses it.
+# Measures one GPU through the daemon, then runs the example job with the fingerprint.
 example_on()
 {
     within 120 "$folder/reachctl" measure --gpu "$1" --depth full --wait
@@ -153,7 +152,7 @@ if wants example; then example; fi
 if wants bench; then bench; fi
 if wants check-gpu; then check_gpu; fi
 
-# The folders as the daemon exported them, ready for docs/measurements.
+# Packs the folders that the daemon exported; docs/measurements has folders of this form.
 [ ! -d "$tmp/export" ] || tar -C "$tmp/export" -czf "$out/export.tar.gz" .
 timeout 30 python3 "$here/lib_survey.py" "$tmp" "$out" >"$out/summary.txt" 2>&1
 find "$out" -type f -size +16M -exec echo 'too large to be carried:' {} \;

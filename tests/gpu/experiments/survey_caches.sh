@@ -1,21 +1,22 @@
 #!/bin/bash
 # For docs/caches.md.
 #
-# Everything about caches on one GPU, in three minutes: what reachd measures at depth full, and the GPU
-# tests that find the same in other ways.
+# Measures the caches of one GPU in three minutes: by reachd at depth full, and by the GPU tests, which find the same
+# numbers by other methods.
 #
 #   tests/gpu/experiments/survey_caches.sh FOLDER OUT
 #
-# FOLDER   what `make portable` has made
-# OUT      an empty folder; results.tar.gz has what a folder visit-caches-... of docs/measurements keeps:
+# FOLDER   the folder that `make portable` has made
+# OUT      an empty folder; results.tar.gz has the files of a folder docs/measurements/visit-caches-...:
 #
-#   conditions.txt measure.txt    depth full three times; full_times.txt has where the time went
-#   reachctl-caches.txt           what `reachctl caches` says
-#   divisions.txt                 cache_traces divisions: how the driver divides an SM's memory
-#   hierarchy.json                what three more measurements found
-#   hierarchy.txt onchip.txt fit.txt sides.txt   the tests of these names
+#   conditions.txt measure.txt    the conditions, and the output of three measurements at depth full
+#   full_times.txt                the time of each part of a measurement
+#   reachctl-caches.txt           the output of `reachctl caches`
+#   divisions.txt                 cache_traces divisions: how the driver divides the array of an SM
+#   hierarchy.json                the results of three more measurements
+#   hierarchy.txt onchip.txt fit.txt sides.txt   the output of the tests of these names
 #   caches.txt                    test_caches.py: the sides by two methods, REACH_RUNS times (50)
-#   observations.tar.gz           what reachd saw in the last measurement
+#   observations.tar.gz           the raw observations of the last measurement
 set -u
 
 . "$(dirname "$0")/lib_survey.sh"

@@ -1,17 +1,17 @@
 #!/bin/bash
 # For docs/fleet.md.
 #
-# A survey of the GPUs of one machine as if each were a node: a daemon for each GPU, which knows of no
-# other, and reachctl that asks them over HTTP and concludes which SMs are missing where.
+# Surveys the GPUs of one machine. It starts one daemon for each GPU, as if each GPU were a node, and reachctl surveys
+# the daemons over HTTP. The reports contain the missing SMs of each chip.
 #
 #   tests/gpu/experiments/survey_fleet.sh FOLDER OUT
 #
-# FOLDER   what `make portable` has made (or build/release)
-# OUT      an empty folder for the results: fleet.db (the survey), survey.txt (its reports and a map
-#          of every chip), states.tar.gz (a copy of each daemon's database, for a survey of several
-#          machines' daemons later), daemons.txt (their logs)
+# FOLDER   the folder that `make portable` has made, or build/release
+# OUT      an empty folder for the results: fleet.db (the survey), survey.txt (its reports and a map of every chip),
+#          states.tar.gz (a copy of each daemon's database, for a later survey of several machines), daemons.txt (the
+#          logs of the daemons)
 #
-# REACH_SIMULATE='TEXT;TEXT' tries the script itself: a daemon for each simulated GPU.
+# REACH_SIMULATE='TEXT;TEXT' tests the script itself, with a daemon for each simulated GPU.
 set -u
 
 . "$(dirname "$0")/lib_survey.sh"
@@ -40,7 +40,7 @@ for i in "${!gpus[@]}"; do
     url=127.0.0.1:$((FIRST_PORT + 2 * i))
     what=()
     [ -z "${REACH_SIMULATE-}" ] || what=(--simulate "${gpus[$i]}")
-    # Depth full is asked for below, one daemon after another is not needed: each has its own GPU.
+    # The loop below requests depth full from all daemons at the same time, because each has its own GPU.
     CUDA_VISIBLE_DEVICES=$([ -n "${REACH_SIMULATE-}" ] && echo "" || echo "${gpus[$i]}") \
         "$folder/reachd" --listen "$url" --socket none --state "$tmp/$i.db" --no-measure-on-start \
         "${what[@]}" 2>"$tmp/$i.log" &

@@ -1,14 +1,13 @@
 #!/bin/bash
 # For docs/memory-allocation.md.
 #
-# Everything about kinds of memory on two GPUs of one host, in four minutes: what reachd measures, and
-# the GPU tests of memory, advice, host_gather, diagnosis, contiguity and allocators, two GPUs side by
-# side.
+# Measures the kinds of memory on two GPUs of one host in four minutes. After reachd's measurement, it runs the GPU
+# tests of memory, advice, host_gather, diagnosis, contiguity and allocators, on both GPUs at the same time.
 #
 #   tests/gpu/experiments/survey_memory.sh FOLDER OUT
 #
-# FOLDER   what `make portable` has made
-# OUT      an empty folder; results.tar.gz has what reachd exported and what each test printed
+# FOLDER   the folder that `make portable` has made
+# OUT      an empty folder; results.tar.gz has the export of reachd and the output of each test
 set -u
 
 . "$(dirname "$0")/lib_survey.sh"

@@ -1,16 +1,16 @@
 #!/bin/bash
 # For docs/torch.md.
 #
-# What jobs gain, on one GPU in some five minutes: it measures the GPU, then runs the GPU tests of reach.torch (with
-# all in CUDA_VISIBLE_DEVICES) with its table of speeds, the sweep of its shapes and a model with tables beyond the
-# reach; partitioning, reach-gups, several allocations, and cuCollections if its test was built.
+# Measures the gain of jobs on one GPU in some five minutes. It measures the GPU, then runs the GPU tests of reach.torch
+# (on all GPUs in CUDA_VISIBLE_DEVICES), its table of speeds, the sweep of its shapes, and a model with tables beyond
+# the reach. It also runs partitioning, reach-gups, several allocations, and cuCollections if its test was built.
 #
 #   tests/gpu/experiments/survey_torch.sh FOLDER OUT [WHEEL [STEP...]]
 #
-# FOLDER   what `make portable` has made
-# OUT      an empty folder; results.tar.gz has what reachd exported and what each test printed
-# WHEEL    what `make wheel` has made; without it, or with "-", the package of FOLDER is taken
-# STEP     these steps only: torch torch_speed torch_sweep dlrm partition gups several cuco; measuring comes always.
+# FOLDER   the folder that `make portable` has made
+# OUT      an empty folder; results.tar.gz has the export of reachd and the output of each test
+# WHEEL    the wheel that `make wheel` has made; without it, or with "-", the package of FOLDER is used
+# STEP     the steps to run after the measurement: torch torch_speed torch_sweep dlrm partition gups several cuco.
 #          torch_variants (variants of two kernels, 90 s) runs only if it is named
 set -u
 
@@ -35,7 +35,7 @@ step() # NAME SECONDS COMMAND...
     [ "$name" = measure ] || [[ $steps == *" $name "* ]] || return
     timeout -k 5 "$limit" "$@" >"$results/$name.txt" 2>&1
     echo "$name: exit status $?, $((SECONDS - begin)) s" | tee -a "$results/steps.txt"
-    # What is there so far, if time runs out.
+    # After each step the results are packed again, so that they are complete if the time runs out.
     tar -C "$results" --exclude ./site -czf "$out/results.tar.gz" .
 }
 
