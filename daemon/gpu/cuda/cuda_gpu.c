@@ -34,13 +34,11 @@ struct cuda_gpu {
     struct cuda_arena arena;
     struct cuda_memory memory;
     struct cuda_probe probe;
-    uint64_t host_memory_bytes; /* limit for probes of host memory */
-    uint32_t memory_ms;
     struct gpu_identity identity;
+    struct gpu_limits limits;
     struct maybe_u32 other_processes; /* number when the GPU was opened */
     struct maybe_u32 concurrent_processes;
     struct maybe_u32 busy_percent_before; /* read before the first kernel of this process */
-    uint64_t free_bytes;
 };
 
 static struct cuda_gpu *cuda_of(struct gpu *gpu)
@@ -117,7 +115,7 @@ static void cuda_close(struct gpu *take)
 /* Sets the limits of the memory that probes of other kinds of memory may take, and lists the other
  * devices. */
 static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *options,
-                                  uint64_t limit_bytes, struct err *err)
+                                  uint64_t limit_bytes, uint64_t free_bytes, struct err *err)
 {
     const uint64_t held = cuda_arena_device_bytes(&g->arena) + CUDA_SCRATCH_BYTES;
     struct cuda_memory *const m = &g->memory;
@@ -131,14 +129,35 @@ static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *
     if (options->memory_limit_bytes)
         m->managed_bytes = limit_bytes > held ? limit_bytes - held : 0;
     else
-        m->managed_bytes = g->free_bytes > held ? (g->free_bytes - held) / 4 * 3 : 0;
+        m->managed_bytes = free_bytes > held ? (free_bytes - held) / 4 * 3 : 0;
     for (int i = 0; s == STATUS_OK && i < count && m->peer_count < REACH_MAX_GPUS; i++) {
         s = CUDA_CALL(&g->api, err, cuDeviceGet, &m->peers[m->peer_count], i);
         m->peer_count += m->peers[m->peer_count] != g->device;
     }
-    g->host_memory_bytes = cuda_memory_host_bytes(m);
-    g->memory_ms = options->memory_ms;
     return s;
+}
+
+/* Sets the limits, which do not change while the GPU is open. */
+static void set_limits(struct cuda_gpu *g, const struct gpu_options *options, uint64_t free_bytes)
+{
+    g->limits = (struct gpu_limits){
+        .arena = g->arena.kind,
+        .range_bytes = g->arena.range_bytes,
+        .backing_bytes = g->arena.plain ? g->arena.range_bytes : g->arena.bulk.handle_bytes,
+        .granule_bytes = g->arena.granule_bytes,
+        .device_memory_bytes = cuda_arena_device_bytes(&g->arena) + CUDA_SCRATCH_BYTES,
+        .free_bytes = free_bytes,
+        .sm_count = g->probe.sm_count,
+        .host_memory_bytes = cuda_memory_host_bytes(&g->memory),
+        .host_total_bytes = host_memory_total(),
+        .memory_ms = options->memory_ms,
+        .peer_count = g->memory.peer_count,
+        .shared_sm_bytes = g->probe.sm_shared_bytes,
+        .shared_block_bytes = g->probe.shared_block_bytes,
+        .cluster_sms = g->probe.cluster_sms,
+        .pcie_generation = nvml_pcie_generation(g->nvml),
+        .pcie_lanes = nvml_pcie_lanes(g->nvml),
+    };
 }
 
 /* Returns the number of other processes whose kernels may run at the same time as kernels of this
@@ -184,7 +203,6 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
         s = CUDA_CALL(&g->api, err, cuMemGetInfo, &free_bytes, &total_bytes);
     if (s != STATUS_OK)
         goto out;
-    g->free_bytes = free_bytes;
     g->other_processes = nvml_other_processes(g->nvml);
     g->concurrent_processes = count_concurrent(g);
     g->busy_percent_before = nvml_busy_percent(g->nvml);
@@ -195,7 +213,9 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
             &g->api, g->device, limit > CUDA_SCRATCH_BYTES ? limit - CUDA_SCRATCH_BYTES : 0,
             g->identity.memory_bytes * RANGE_FACTOR, options->no_vmm, &g->arena, err);
     if (s == STATUS_OK)
-        s = prepare_memory(g, options, limit, err);
+        s = prepare_memory(g, options, limit, free_bytes, err);
+    if (s == STATUS_OK)
+        set_limits(g, options, free_bytes);
 out:
     if (s != STATUS_OK) {
         cuda_close(&g->base);
@@ -212,24 +232,7 @@ static void cuda_describe(const struct gpu *gpu, struct gpu_identity *identity,
     if (identity)
         *identity = g->identity;
     if (limits)
-        *limits = (struct gpu_limits){
-            .arena = g->arena.kind,
-            .range_bytes = g->arena.range_bytes,
-            .backing_bytes = g->arena.plain ? g->arena.range_bytes : g->arena.bulk.handle_bytes,
-            .granule_bytes = g->arena.granule_bytes,
-            .device_memory_bytes = cuda_arena_device_bytes(&g->arena) + CUDA_SCRATCH_BYTES,
-            .free_bytes = g->free_bytes,
-            .sm_count = g->probe.sm_count,
-            .host_memory_bytes = g->host_memory_bytes,
-            .host_total_bytes = host_memory_total(),
-            .memory_ms = g->memory_ms,
-            .peer_count = g->memory.peer_count,
-            .shared_sm_bytes = g->probe.sm_shared_bytes,
-            .shared_block_bytes = g->probe.shared_block_bytes,
-            .cluster_sms = g->probe.cluster_sms,
-            .pcie_generation = nvml_pcie_generation(g->nvml),
-            .pcie_lanes = nvml_pcie_lanes(g->nvml),
-        };
+        *limits = g->limits;
 }
 
 /* Records the GPU that owns the memory of a probe, and the size of that GPU's memory. */
@@ -269,15 +272,12 @@ static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
                             struct probe_result *out, struct err *err)
 {
     struct cuda_gpu *g = cuda_of(gpu);
-    struct gpu_limits limits;
     const nsec_t start = clock_monotonic();
     const nsec_t mapping_ns = g->arena.spent_ns;
     nsec_t ended;
     enum status s;
 
-    cuda_describe(gpu, NULL, &limits);
-    memset(out, 0, sizeof *out);
-    probe_conditions_init(&limits, &out->conditions);
+    probe_conditions_init(&g->limits, &out->conditions);
     out->conditions.started_at = clock_wall_seconds();
     out->conditions.other_processes = g->other_processes;
     out->conditions.concurrent_processes = g->concurrent_processes;
