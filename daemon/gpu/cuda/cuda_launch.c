@@ -6,26 +6,8 @@
 #include <sched.h>
 #include <time.h>
 
-static const char *const kernel_names[CUDA_KERNELS] = {
-    [KERNEL_CENSUS] = "reach_census",
-    [KERNEL_CHASE] = "reach_chase",
-    [KERNEL_ROUND] = "reach_round",
-    [KERNEL_PAIRS] = "reach_pairs",
-    [KERNEL_SIDES] = "reach_sides",
-    [KERNEL_CACHE] = "reach_cache",
-    [KERNEL_READ] = "reach_read",
-    [KERNEL_READ_CONCURRENT] = "reach_read_concurrent",
-    [KERNEL_READ_FAR] = "reach_read_far",
-    [KERNEL_READ_SECTORS] = "reach_read_sectors",
-    [KERNEL_READ_BLOCKS] = "reach_read_blocks",
-    [KERNEL_ATOMIC] = "reach_atomic",
-    [KERNEL_WRITE] = "reach_write",
-    [KERNEL_WORKING_SET_SORT] = "reach_working_set_sort",
-    [KERNEL_WORKING_SET_LINES] = "reach_working_set_lines",
-    [KERNEL_WORKING_SET_BLOCKS] = "reach_working_set_blocks",
-    [KERNEL_SHARED] = "reach_shared",
-    [KERNEL_PEER] = "reach_peer",
-};
+#define KERNEL_NAME(kernel, name) #name,
+static const char *const kernel_names[CUDA_KERNELS] = {CUDA_KERNEL_LIST(KERNEL_NAME)};
 
 const char *cuda_launch_name(enum cuda_kernel kernel)
 {

@@ -33,27 +33,29 @@ enum {
     CUDA_WARP = 32
 };
 
-enum cuda_kernel {
-    KERNEL_CENSUS = 0,
-    KERNEL_CHASE,
-    KERNEL_ROUND,
-    KERNEL_PAIRS,
-    KERNEL_SIDES,
-    KERNEL_CACHE,
-    KERNEL_READ,
-    KERNEL_READ_CONCURRENT,
-    KERNEL_READ_FAR,
-    KERNEL_READ_SECTORS,
-    KERNEL_READ_BLOCKS,
-    KERNEL_ATOMIC,
-    KERNEL_WRITE,
-    KERNEL_WORKING_SET_SORT,
-    KERNEL_WORKING_SET_LINES,
-    KERNEL_WORKING_SET_BLOCKS,
-    KERNEL_SHARED,
-    KERNEL_PEER,
-    CUDA_KERNELS
-};
+/* Each kernel, and its name in the device code. */
+#define CUDA_KERNEL_LIST(X)                                                                        \
+    X(KERNEL_CENSUS, reach_census)                                                                 \
+    X(KERNEL_CHASE, reach_chase)                                                                   \
+    X(KERNEL_ROUND, reach_round)                                                                   \
+    X(KERNEL_PAIRS, reach_pairs)                                                                   \
+    X(KERNEL_SIDES, reach_sides)                                                                   \
+    X(KERNEL_CACHE, reach_cache)                                                                   \
+    X(KERNEL_READ, reach_read)                                                                     \
+    X(KERNEL_READ_CONCURRENT, reach_read_concurrent)                                               \
+    X(KERNEL_READ_FAR, reach_read_far)                                                             \
+    X(KERNEL_READ_SECTORS, reach_read_sectors)                                                     \
+    X(KERNEL_READ_BLOCKS, reach_read_blocks)                                                       \
+    X(KERNEL_ATOMIC, reach_atomic)                                                                 \
+    X(KERNEL_WRITE, reach_write)                                                                   \
+    X(KERNEL_WORKING_SET_SORT, reach_working_set_sort)                                             \
+    X(KERNEL_WORKING_SET_LINES, reach_working_set_lines)                                           \
+    X(KERNEL_WORKING_SET_BLOCKS, reach_working_set_blocks)                                         \
+    X(KERNEL_SHARED, reach_shared)                                                                 \
+    X(KERNEL_PEER, reach_peer)
+
+#define CUDA_KERNEL(kernel, name) kernel,
+enum cuda_kernel { CUDA_KERNEL_LIST(CUDA_KERNEL) CUDA_KERNELS };
 
 /* Returns the name of the kernel in the device code. */
 const char *cuda_launch_name(enum cuda_kernel kernel);
