@@ -197,7 +197,7 @@ static void test_fingerprint(void **state)
     api_refused(f, "/v1/gpus/1/placement?bytes=1", 409, "no-fingerprint", NULL);
 }
 
-/* The request of a survey: it returns the same GPUs and fingerprints as the single documents. */
+/* A survey's single request returns the same GPUs and fingerprints as the separate documents. */
 static void test_all_fingerprints(void **state)
 {
     struct api_fixture *f = *state;
@@ -249,7 +249,7 @@ static void test_etag(void **state)
                      200);
     assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus", "If-None-Match: *\r\n")), 304);
     assert_int_equal(api_status_of(f, API_REQUEST("GET /readyz", "If-None-Match: *\r\n")), 304);
-    /* A problem document never gets the answer "not modified". */
+    /* A problem document is never answered with "not modified". */
     assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus/9", "If-None-Match: *\r\n")), 404);
 }
 
@@ -421,7 +421,7 @@ static void test_same_question_same_answer(void **state)
     struct api_answer second;
 
     api_ask(f, API_REQUEST("GET /v1/gpus/0/placement?bytes=3G", ""), &first);
-    for (int i = 0; i < 100; i++) { /* more than the ring of answers holds */
+    for (int i = 0; i < 100; i++) { /* more requests than the cache has places */
         char request[128];
         char target[64];
         snprintf(target, sizeof(target), "/v1/gpus/0/scope?bytes=%d", i + 1);
@@ -445,7 +445,8 @@ static void test_environment(void **state)
     struct snapshot *s;
 
     snprintf(begins, sizeof(begins), "REACH_FINGERPRINT_ID=%s\n", f->id);
-    for (int i = 0; i < 2; i++) { /* computed, then from the cache */
+    for (int i = 0; i < 2;
+         i++) { /* the first answer is computed, the second comes from the cache */
         api_ask(f, ASK, &answer);
         assert_int_equal(answer.status, 200);
         assert_non_null(strstr(answer.head, "Content-Type: text/plain; charset=utf-8\r\n"));

@@ -1,5 +1,5 @@
 /* test_api_hostile.c: bodies, malformed and hostile requests, slow and many clients. The server
- * must survive each, and no measurement may start that was not requested. */
+ * must survive each case, and no measurement may start that was not requested. */
 #include "tests/unit/support/api_fixture.h"
 
 #include <stdio.h>
@@ -117,7 +117,8 @@ static void test_post_types_and_sizes(void **state)
     assert_int_equal(post(f, "application/json", large, limit, &a), 400);
     free(a.body);
     free(large);
-    /* Refused because of Content-Length, before any byte of the body is read. */
+    /* The request is refused because of Content-Length, before the server reads any byte of the
+     * body. */
     assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus/0/measurements",
                                                   "Content-Length: 10737418240\r\n")),
                      413);
@@ -306,7 +307,7 @@ static void test_refusal_closes(void **state)
     close(fd);
 }
 
-/* 128 is the number of ready connections at which the library's own epoll thread stalls. */
+/* With 128 ready connections, the library's own epoll thread stalls. */
 static void test_exactly_128_ready(void **state)
 {
     static const int counts[] = {127, 128, 129, 256, 384};
@@ -360,7 +361,7 @@ static void test_deadline(void **state)
     assert_int_equal(api_status_at_last(f, API_REQUEST("GET /healthz", "")), 200);
 }
 
-/* A client that holds all places loses them at the deadline. */
+/* A client that holds all connections loses them at the deadline. */
 static void test_full_house_recovers(void **state)
 {
     struct api_fixture *f = *state;

@@ -1,5 +1,5 @@
 /* test_api_memory.c: every allocation during a request fails in turn, in the HTTP layer,
- * libmicrohttpd and jansson. The client gets the whole answer, or 503, or its connection is
+ * libmicrohttpd and jansson. The client receives the whole answer or 503, or its connection is
  * closed. The daemon survives, and the next request has the usual answer. */
 #include "tests/unit/support/api_fixture.h"
 #include "tests/unit/support/alloc_fail.h"
@@ -77,7 +77,7 @@ static void every_allocation(struct api_fixture *f, const char *method, const ch
     assert_int_equal(good.status, status);
     for (; failed && n < MOST; n++)
         failed = ask_short(f, request, n, &good);
-    assert_false(failed); /* the last one was past the end */
+    assert_false(failed); /* the last request had no allocation left that could fail */
     free(good.body);
 }
 

@@ -1,4 +1,4 @@
-/* test_api_plan.c: plan, split and explain over a socket (api_fixture.h): answers and refusals.
+/* test_api_plan.c: answers and refusals of plan, split and explain over a socket (api_fixture.h).
  * The tests of the planner check the numbers. */
 #include "tests/unit/support/api_fixture.h"
 
@@ -27,7 +27,8 @@ static bool possible(json_t *plan, const char *strategy)
     return json_is_true(json_object_get(option_of(plan, strategy), "possible"));
 }
 
-/* 4 groups of 4 SMs, 1 GiB of reach, 100 GB/s inside; the throughput beyond is unknown. */
+/* The GPU has 4 groups of 4 SMs, a reach of 1 GiB, and 100 GB/s within the reach. The throughput
+ * beyond the reach is unknown. */
 static void test_plan(void **state)
 {
     struct api_fixture *f = *state;
@@ -74,7 +75,8 @@ static void test_plan(void **state)
     json_decref(json);
 }
 
-/* Two allocations, 1.5 GiB together, and the part of both in each window and each pass. */
+/* The request has two allocations, 1.5 GiB together. The answer has the part of each allocation in
+ * each window and each pass. */
 static void test_several_allocations(void **state)
 {
     struct api_fixture *f = *state;
@@ -100,7 +102,8 @@ static void test_several_allocations(void **state)
     json = api_get(f, "/v1/gpus/0/scope?bytes=1G,512M", 200);
     assert_int_equal(json_array_size(json_object_get(json, "scopes")), 2);
     json_decref(json);
-    /* One allocation is answered as before; if it is touched twice, it becomes a list of one. */
+    /* A request for one allocation has an answer without a list. If the allocation is touched
+     * twice, the answer has a list of one. */
     json = api_get(f, "/v1/gpus/0/plan?bytes=1.5G&touches=1", 200);
     assert_null(json_object_get(json, "allocations"));
     json_decref(json);

@@ -122,7 +122,7 @@ static void any_text_stands_in_a_label(void **state)
     snapshot_discard(s);
 }
 
-/* Returns the number of sample lines of the page that contain `needle`. */
+/* Returns how many sample lines of the page contain `needle`. */
 static uint32_t count_samples(const char *page, const char *needle)
 {
     uint32_t count = 0;

@@ -32,7 +32,8 @@ static void test_compare(void **state)
     assert_false(auth_is_allowed(TOKEN, "Bearer correct-horse-battery correct-horse-battery"));
     memset(longest + 7, 'a', 2000);
     assert_false(auth_is_allowed(TOKEN, longest));
-    assert_false(auth_is_allowed(longest + 7, longest)); /* too long to be compared */
+    assert_false(
+        auth_is_allowed(longest + 7, longest)); /* too long for a comparison with the token */
 }
 
 #define WITH(token) "Authorization: Bearer " token "\r\n"
@@ -70,7 +71,8 @@ static void test_changes_need_the_token(void **state)
         api_status_of(f, API_REQUEST("DELETE /v1/measurements/m-7", WITH("correct-horse-battery"))),
         202);
     assert_int_equal(f->fake.submitted + f->fake.cancelled, 2);
-    /* Reading needs no token. A refusal does not reveal whether a path or method exists. */
+    /* Requests that only read need no token. A refusal does not reveal whether a path or method
+     * exists. */
     assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus", "")), 200);
     assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/gpus", "")), 405);
     assert_int_equal(api_status_of(f, API_REQUEST("POST /v1/nothing", "")), 404);
@@ -161,7 +163,8 @@ static void test_request_ids(void **state)
     api_ask(f, API_REQUEST("GET /v1/gpus/9", ""), &a);
     assert_string_not_equal(id_in(&a, second), first);
     free(a.body);
-    /* The client's own id comes back, also with an answer that all clients share. */
+    /* The response has the request id that the client sent, even if the answer comes from the
+     * cache. */
     for (int i = 0; i < 2; i++) {
         api_ask(f, API_REQUEST("GET /v1/gpus", "X-Request-Id: job-42.a:b\r\n"), &a);
         assert_int_equal(a.status, 200);
@@ -188,14 +191,14 @@ static void test_request_ids(void **state)
     free(a.body);
 }
 
-/* A cached answer is returned for its own target only. */
+/* A cached answer is returned only for the target that it belongs to. */
 static void test_remembered_answers(void **state)
 {
     struct api_fixture *f = *state;
     char target[128];
 
     for (int round = 0; round < 2; round++) {
-        for (uint64_t bytes = 1; bytes < 600; bytes++) { /* more than the cache has places */
+        for (uint64_t bytes = 1; bytes < 600; bytes++) { /* more answers than the cache holds */
             json_t *json;
             snprintf(target, sizeof(target), "/v1/gpus/0/scope?bytes=%llu",
                      (unsigned long long)bytes);

@@ -1,5 +1,5 @@
 /* test_api_reader.c: requests that read the database wait in a thread of their own, and no other
- * request waits. The database of these tests answers when the test allows it. */
+ * request waits. The database of these tests answers only when the test allows the answer. */
 #include "tests/unit/support/api_fixture.h"
 
 #include <pthread.h>
@@ -13,8 +13,8 @@
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint32_t entered; /* calls that have begun */
-    uint32_t allowed; /* calls that may end */
+    uint32_t entered; /* number of database calls that have begun */
+    uint32_t allowed; /* number of database calls that may end */
 } gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static enum status slow_history(void *self, const char *uuid, int64_t before, uint32_t limit,
@@ -61,7 +61,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Sends the request and lets the server read it. */
+/* Sends the request and waits until the server has read it. */
 static int ask_history(struct api_fixture *f)
 {
     int fd = api_dial(f);
@@ -102,7 +102,7 @@ static void test_reading_stops_nobody(void **state)
     for (int i = 0; i < 3; i++) {
         assert_int_equal(api_status_of(f, API_REQUEST("GET /healthz", "")), 200);
         assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus/0/fingerprint", "")), 200);
-        /* A refusal does not need the database. */
+        /* A refused request does not need the database. */
         assert_int_equal(api_status_of(f, API_REQUEST("GET /v1/gpus/0/history?limit=x", "")), 400);
     }
     assert_true(recv(fd, &byte, 1, MSG_DONTWAIT) < 0);
@@ -144,7 +144,8 @@ static void test_keeps_the_connection(void **state)
     }
     api_read(f, fd, false, &a);
     assert_int_equal(a.status, 200);
-    assert_true(strstr(a.body, "no path /nowhere") != NULL); /* arrived in the same read */
+    assert_true(strstr(a.body, "no path /nowhere") !=
+                NULL); /* the second request arrived in the same read */
     free(a.body);
     close(fd);
 }
@@ -170,7 +171,7 @@ static void test_deadline(void **state)
     struct api_answer a;
     int fd;
 
-    api_restart(f, NSEC_PER_SEC, 0); /* long enough to reach the reader */
+    api_restart(f, NSEC_PER_SEC, 0); /* long enough for the request to reach the reader */
     fd = ask_history(f);
     await_entry(1);
     while (api_pump(f, fd, API_HANG_MS)) {
@@ -200,7 +201,7 @@ static bool main_waits(void)
     return name_end && name_end[1] == ' ' && name_end[2] == 'S';
 }
 
-/* Allows the call only when the end of the server waits for the reader. */
+/* Allows the call only when the server, at its end, waits for the reader. */
 static void *allow_late(void *arg)
 {
     (void)arg;
@@ -222,7 +223,7 @@ static void test_stops_while_it_reads(void **state)
     assert_int_equal(pthread_create(&late, NULL, allow_late, NULL), 0);
     api_restart(f, 0, 0);
     pthread_join(late, NULL);
-    assert_int_equal(gate.entered, 1); /* the queued request was not begun */
+    assert_int_equal(gate.entered, 1); /* the reader did not begin the queued request */
     assert_int_equal(api_status_of(f, API_REQUEST("GET /healthz", "")), 200);
     close(under_way);
     close(queued);
@@ -233,7 +234,8 @@ static void test_reader_moves(void **state)
     struct api_fixture *f = *state;
     int fd;
 
-    assert_true(api_server_db_thread_is_alive(f->server)); /* the thread does not exist yet */
+    assert_true(
+        api_server_db_thread_is_alive(f->server)); /* the thread of the reader does not exist yet */
     fd = ask_history(f);
     await_entry(1);
     (void)api_server_db_thread_is_alive(f->server);

@@ -1,5 +1,5 @@
-/* test_connections.c: which connections are past their deadline, compared with each clock by
- * itself. */
+/* test_connections.c: finds the connections that are past their deadline, and compares them with
+ * one clock per connection. */
 #include "api/server/connections.h"
 
 #include "base/rng.h"
@@ -17,7 +17,7 @@ enum { PLACES = 24, STEPS = 4000, DEADLINE = 1000 };
 
 /* A connection is a pair of sockets. The far end detects when the near end is shut down. */
 struct place {
-    struct connection *client; /* NULL if free */
+    struct connection *client; /* NULL if the place is free */
     int far;
     int near;
     nsec_t since;
@@ -103,7 +103,10 @@ static void test_against_each_clock(void **state)
             close_place(&all, p);
         } else {
             connections_begin(&all, p->client, now);
-            p->since = p->answered ? now : p->since; /* the first request counts from the opening */
+            p->since =
+                p->answered
+                    ? now
+                    : p->since; /* the time of the first request begins when the connection opens */
         }
         if (rng_below(&rng, 4) == 0)
             reap(&all, places, now);

@@ -1,6 +1,6 @@
-/* test_libreach.c: libreach with a daemon that works, that sends wrong answers, that sends
- * nothing or that is gone; and wrong use. Every failure must be an error with a sentence, and no
- * typed function may return an answer after a failure. */
+/* test_libreach.c: libreach with a daemon that works, that sends wrong answers, that does not
+ * answer or that has ended. Other tests call libreach in wrong ways. Every failure must be an error
+ * with a sentence, and no typed function may return an answer after a failure. */
 #include "clients/c/reach.h"
 #include "tests/share.h"
 #include "tests/unit/support/stub_daemon.h"
@@ -39,8 +39,9 @@
 
 struct fixture {
     struct stub_daemon stub;
-    struct stub_reply reply; /* to all requests except the state of the GPU */
-    const char *state;       /* body of /v1/gpus/GPU; NULL if `reply` answers it too */
+    struct stub_reply reply; /* the answer to all requests except the state of the GPU */
+    const char *
+        state; /* body of /v1/gpus/GPU; NULL means that `reply` is the answer to this request too */
     struct reach *reach;
     struct reach_answer *answer;
     struct reach_error error;
@@ -87,7 +88,7 @@ static enum reach_status ask(struct fixture *f, const char *gpu, uint64_t bytes,
 
     reach_answer_free(f->answer);
     memset(&f->error, 0, sizeof(f->error));
-    f->answer = (struct reach_answer *)f; /* must be overwritten */
+    f->answer = (struct reach_answer *)f; /* the call must overwrite the pointer */
     return reach_get_placement(f->reach, gpu, &request, &f->answer, &f->error);
 }
 
@@ -151,7 +152,7 @@ static void test_whole_answer(void **state)
     assert_int_equal(window, 1);
     assert_int_equal(reach_window_of_sm(&p->windows, 3, &window, NULL), REACH_OK);
     assert_int_equal(window, 0);
-    /* The answer has no other kind. */
+    /* The answer is only of this kind. */
     assert_null(reach_answer_plan(f->answer));
     assert_null(reach_answer_scope(f->answer));
     assert_null(reach_answer_fingerprint(f->answer));
@@ -186,7 +187,7 @@ static void test_whole_json(void **state)
                      REACH_STALE);
     assert_string_equal(json, f->reply.body);
     reach_free(json);
-    /* A missing response has no body, and neither has one that contradicts itself. */
+    /* If the response is invalid or missing, there is no body. */
     f->reply.body = "{}";
     assert_int_equal(reach_get(f->reach, "/v1/gpus/0/placement?bytes=2", &json, &f->error),
                      REACH_PROTOCOL);
@@ -276,7 +277,8 @@ static void test_plan_for_another_gpu(void **state)
     f->reply.body = PLACEMENT(BASIS(OTHER, FP_A, "false"), WINDOWS, TABLE);
     f->reply.tag = "two";
     refused(f, REACH_WRONG_GPU, OTHER);
-    /* A request by index has no UUID to compare with, but the answer contains the UUID. */
+    /* A request by index contains no UUID for the comparison, but the earlier answer contains the
+     * UUID. */
     assert_int_equal(ask(f, "0", 1000, 0), REACH_OK);
     assert_int_equal(reach_answer_check_gpu(f->answer, GPU, &f->error), REACH_WRONG_GPU);
 }
@@ -296,7 +298,7 @@ static void test_confirmed_answer(void **state)
     assert_string_equal(reach_answer_body(f->answer, NULL), GOOD);
     assert_int_equal(windows_of(f)->window[1].length_bytes, 400);
 
-    /* Another request has another answer; a new tag brings a new answer. */
+    /* Another request has another answer. A new tag means a new answer. */
     f->reply.tag = "two";
     f->reply.body = PLACEMENT(BASIS(GPU, FP_B, "false"), WINDOWS, "[1,0,0]");
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
@@ -309,7 +311,7 @@ static void test_many_questions(void **state)
 {
     struct fixture *f = *state;
 
-    /* These are more answers than the cache holds: the oldest is requested again. */
+    /* There are more answers than the cache holds, so the oldest one is requested again. */
     for (int round = 0; round < 2; round++) {
         for (uint64_t granularity = 0; granularity < 100; granularity++)
             assert_int_equal(ask(f, GPU, 1000, granularity), REACH_OK);
@@ -328,7 +330,8 @@ static void test_stale_is_an_error(void **state)
 
     f->reply.body = PLACEMENT(BASIS(GPU, FP_A, "true"), WINDOWS, TABLE);
     refused(f, REACH_STALE, "stale");
-    refused(f, REACH_STALE, "Measure again"); /* confirmed by its tag, and still stale */
+    refused(f, REACH_STALE,
+            "Measure again"); /* the daemon confirms the tag, and the answer is still stale */
     assert_int_equal(reach_allow(f->reach, REACH_ALLOW_STALE, &f->error), REACH_OK);
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
     assert_true(from(f)->stale);
@@ -376,7 +379,7 @@ static void test_answer_goes_stale_later(void **state)
     assert_int_equal(reach_check_fingerprint(f->reach, GPU, FP_A, &f->error), REACH_UNREACHABLE);
 }
 
-/* ---- a daemon that is gone or silent ---- */
+/* ---- a daemon that has ended or does not answer ---- */
 
 static void test_daemon_goes_away(void **state)
 {
@@ -390,21 +393,21 @@ static void test_daemon_goes_away(void **state)
     stub_stop(&f->stub);
     refused(f, REACH_UNREACHABLE, "systemctl start reachd");
 
-    /* The answer that the job holds still works, and has an age. */
+    /* The answer that the job holds is still valid and has an age. */
     assert_int_equal(reach_window_of_sm(&reach_answer_placement(held)->windows, 1, &window, NULL),
                      REACH_OK);
     assert_int_equal(window, 1);
     assert_true(reach_answer_age_ms(held) < 3600000);
 
-    /* The answer to an earlier request is returned again if that is allowed. Its source reports
-     * it. */
+    /* The answer to an earlier request is returned again if the job allows it. The source of the
+     * answer is the cache. */
     assert_int_equal(reach_allow(f->reach, REACH_ALLOW_CACHED, &f->error), REACH_OK);
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
     assert_int_equal(reach_answer_source(f->answer), REACH_FROM_CACHE);
     assert_true(reach_answer_age_ms(f->answer) >= reach_answer_age_ms(held));
     assert_string_equal(reach_answer_body(f->answer, NULL), reach_answer_body(held, NULL));
     reach_answer_free(held);
-    /* An answer that was never received is not invented. */
+    /* An answer that was never received is not in the cache. */
     assert_int_equal(ask(f, GPU, 1000, 8), REACH_UNREACHABLE);
     assert_int_equal(ask(f, OTHER, 1000, 0), REACH_UNREACHABLE);
     assert_int_equal(reach_allow(f->reach, REACH_ALLOW_NOTHING, &f->error), REACH_OK);
@@ -424,7 +427,8 @@ static void test_cached_answer_of_an_older_fingerprint(void **state)
     assert_int_equal(ask(f, GPU, 1000, 8), REACH_OK);
     assert_int_equal(reach_answer_source(f->answer), REACH_FROM_CACHE);
     assert_string_equal(from(f)->fingerprint_id, FP_B);
-    refused(f, REACH_UNREACHABLE, "broke"); /* the cached answer is of FP_A */
+    refused(f, REACH_UNREACHABLE,
+            "broke"); /* the cached answer belongs to fingerprint FP_A, not FP_B */
 
     /* The result is the same if the answer has become stale in the meantime. */
     f->reply = (struct stub_reply){.tag = "three",
@@ -466,7 +470,7 @@ static void test_bad_manners(void **state)
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
 }
 
-/* ---- nonsense ---- */
+/* ---- invalid answers ---- */
 
 static void test_contradictions(void **state)
 {
@@ -480,8 +484,9 @@ static void test_contradictions(void **state)
         PLACEMENT(BASIS(GPU, "", "false"), WINDOWS, TABLE),
         PLACEMENT(BASIS("", FP_A, "false"), WINDOWS, TABLE),
         PLACEMENT(BASIS(GPU, FP_A, "0"), WINDOWS, TABLE),
-        PLACEMENT(BASIS(GPU, FP_A, "false"), WINDOWS, "[0,2,null,0]"),  /* no window 2 */
-        PLACEMENT(BASIS(GPU, FP_A, "false"), WINDOWS, "[0,-1,null,0]"), /* null, not -1 */
+        PLACEMENT(BASIS(GPU, FP_A, "false"), WINDOWS, "[0,2,null,0]"), /* there is no window 2 */
+        PLACEMENT(BASIS(GPU, FP_A, "false"), WINDOWS,
+                  "[0,-1,null,0]"), /* an SM without a window must have null, not -1 */
         PLACEMENT(BASIS(GPU, FP_A, "false"), WINDOWS, "[0,null,null,0]"),
         PLACEMENT(BASIS(GPU, FP_A, "false"), WINDOWS, "[0,1,1,0]"), /* one SM too many */
         PLACEMENT(BASIS(GPU, FP_A, "false"), WINDOWS, "[0,1.5,null,0]"),
@@ -515,7 +520,7 @@ static void test_contradictions(void **state)
         refused(f, REACH_PROTOCOL, "");
         assert_true(strlen(f->error.text) > 20);
     }
-    /* The refused bodies were not cached either. */
+    /* The cache does not contain the refused bodies either. */
     assert_int_equal(f->stub.not_modified, 0);
     f->reply.body = GOOD;
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
@@ -528,7 +533,8 @@ static void test_answer_to_another_question(void **state)
     assert_int_equal(ask(f, GPU, 2000, 0), REACH_PROTOCOL);
     assert_null(f->answer);
     assert_non_null(strstr(f->error.text, "1000"));
-    assert_int_equal(ask(f, GPU, 2000, 0), REACH_PROTOCOL); /* not from the cache either */
+    assert_int_equal(ask(f, GPU, 2000, 0),
+                     REACH_PROTOCOL); /* the cache does not contain the answer either */
 }
 
 static void test_problems(void **state)
@@ -654,7 +660,7 @@ static void test_words(void **state)
     reach_answer_free(NULL);
 }
 
-/* The id of a response is the id of the request, or it is absent. */
+/* The id of a response equals the id of the request, or the response has no id. */
 static void test_response_to_another_request(void **state)
 {
     struct fixture *f = *state;
@@ -667,8 +673,8 @@ static void test_response_to_another_request(void **state)
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
 }
 
-/* Not with a sanitizer, because a child inherits the locks of its malloc that the stub's thread
- * holds. */
+/* The test does not run with a sanitizer, because a child inherits the locks of its malloc that the
+ * stub's thread holds. */
 static void test_fork_leaves_the_parent_its_connection(void **state)
 {
     struct fixture *f = *state;

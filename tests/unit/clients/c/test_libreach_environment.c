@@ -1,5 +1,5 @@
-/* test_libreach_environment.c: libreach with the variables that a scheduler set. It answers from
- * them about the GPUs of the job only, and ignores values that reachd did not write. */
+/* test_libreach_environment.c: libreach with the variables that a scheduler set. The variables give
+ * answers only about the GPUs of the job. Values that reachd did not write are ignored. */
 #include "clients/c/reach.h"
 #include "tests/unit/support/placement_fixture.h"
 #include "tests/unit/support/stub_daemon.h"
@@ -93,7 +93,7 @@ static void check_answer(const char *gpu, const char *uuid)
 
 static void refused(const char *gpu, enum reach_status wanted)
 {
-    struct reach_answer *p = (struct reach_answer *)&why; /* must be overwritten */
+    struct reach_answer *p = (struct reach_answer *)&why; /* the call must overwrite the pointer */
     const enum reach_status got = ask(gpu, GIB, &p);
 
     if (got != wanted)
@@ -102,7 +102,7 @@ static void refused(const char *gpu, enum reach_status wanted)
     assert_true(why.text[0] != '\0');
 }
 
-/* ---- named ---- */
+/* ---- a GPU by its name ---- */
 
 static void test_alone(void **state)
 {
@@ -242,10 +242,10 @@ static void test_comes_before_a_daemon(void **state)
     open_as(NULL);
     check_answer(GPU_A, GPU_A);
     check_answer(GPU_B, GPU_B);
-    refused(OTHER, REACH_WRONG_GPU); /* one source per handle */
+    refused(OTHER, REACH_WRONG_GPU); /* a handle has one source */
     assert_int_equal(atomic_load(&stub.requests), 0);
     reach_close(reach);
-    /* A named source is the only one. */
+    /* If a source is named, the handle uses no other source. */
     open_as(stub.where);
     refused(GPU_A, REACH_WRONG_GPU);
     assert_int_equal(ask(OTHER, GIB, &p), REACH_OK);
@@ -255,7 +255,7 @@ static void test_comes_before_a_daemon(void **state)
     stub_stop(&stub);
 }
 
-/* Only a daemon can check whether it is still valid, through a handle of its own. */
+/* Only a daemon can check whether an answer is still valid, and the check uses a second handle. */
 static void test_revalidated_by_a_daemon(void **state)
 {
     static char replaced[] =

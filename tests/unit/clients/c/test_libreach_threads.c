@@ -31,7 +31,7 @@ struct changing {
 };
 
 /* Every 32 requests bring a new fingerprint, and every fourth request finds a closed connection.
- * The scope repeats the number of the fingerprint, so that a mixture would show. */
+ * The scope repeats the number of the fingerprint, so that a mixture of two answers is detected. */
 static struct stub_reply reply_of(void *cls, const char *target)
 {
     struct changing *c = cls;
@@ -65,7 +65,7 @@ struct worker {
     struct reach *reach;
     unsigned seed;
     unsigned answers;
-    const char *wrong; /* the first failure; static */
+    const char *wrong; /* text of the first failure; a static string */
     pthread_t thread;
 };
 
@@ -160,9 +160,10 @@ static void *work_until_stopped(void *cls)
     return NULL;
 }
 
-/* Threads of the parent use the handle during the fork. Each child has the idle connections and
- * the cache of that moment. It must neither hang nor get an answer that belongs to the parent.
- * Not with a sanitizer, because a child inherits locks of its malloc that other threads hold. */
+/* Threads of the parent use the handle during the fork. Each child has the idle connections and the
+ * cache of that moment. It must neither hang nor get an answer that belongs to the parent. The test
+ * does not run with a sanitizer, because a child inherits locks of its malloc that other threads
+ * hold. */
 static void test_fork_beside_running_calls(void **state)
 {
     struct changing *changing;

@@ -24,7 +24,7 @@ struct layout {
     uint64_t bytes, item_bytes, items;
 };
 
-/* Adjacent windows of random lengths, each with a few items; bounds are at any byte. */
+/* Makes adjacent windows of random lengths, each with a few items. A bound can be at any byte. */
 static void random_layout(struct layout *out)
 {
     memset(out, 0, sizeof *out);
@@ -79,7 +79,8 @@ static void each_hash_belongs_to_one_window(void **state)
     }
 }
 
-/* Keys 0, 1, 2, .., the least random keys. The bound is six standard deviations of a binomial. */
+/* The keys are 0, 1, 2 and so on, which are the least random keys. The bound is six standard
+ * deviations of a binomial distribution. */
 static void windows_get_keys_by_their_lengths(void **state)
 {
     struct layout layout;
@@ -106,8 +107,8 @@ static void windows_get_keys_by_their_lengths(void **state)
     }
 }
 
-/* The place within a window is taken from the high or the low end of the same hash. Both must
- * still be spread over the whole window: each of 64 cells gets its share. */
+/* The place within a window is taken from the high or the low end of the same hash. Both places
+ * must be spread over the whole window: each of 64 cells gets its share. */
 static void the_place_within_a_window_is_free(void **state)
 {
     enum { CELLS = 64, WINDOW_COUNT = 2 };
@@ -160,7 +161,9 @@ static void the_hash_is_a_bijection_that_mixes(void **state)
             changed += (uint32_t)__builtin_popcountll(reach_mix_key(key) ^
                                                       reach_mix_key(key ^ 1ull << bit));
         }
-        assert_in_range(changed, 100 * 24, 100 * 40); /* 32 of 64, 20 standard deviations */
+        assert_in_range(
+            changed, 100 * 24,
+            100 * 40); /* 32 of 64 bits are expected; the bounds are 20 standard deviations away */
     }
 }
 

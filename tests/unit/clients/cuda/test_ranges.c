@@ -1,6 +1,6 @@
 /* test_ranges.c: ranges, their search, and passes (clients/cuda/reach_ranges.h). TEST_SEED
  * repeats the random cases. */
-#include "clients/c/reach.h" /* a job may include both */
+#include "clients/c/reach.h" /* a job may include both of these headers */
 #include "clients/cuda/reach_ranges.h"
 
 #include "base/rng.h"
@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Random ascending bounds, some of them equal; first[0] is usually 0. */
+/* Makes random ascending bounds, some of them equal; first[0] is usually 0. */
 static uint32_t random_bounds(uint64_t *first, uint64_t below)
 {
     const uint32_t count = 1 + (uint32_t)rng_below(&rng, REACH_RANGE_MAX);

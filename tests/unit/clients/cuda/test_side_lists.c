@@ -31,7 +31,7 @@ static void random_buffer(uint32_t noise, struct buffer *out)
 {
     out->granules = 1 + rng_below(&rng, GRANULES_MOST);
     for (uint64_t g = 0; g < out->granules; g++) {
-        /* Either side is nearer or farther, depending on the slice of the line. */
+        /* For some slices of a line the first side is nearer, for others the second side. */
         const uint32_t slice = (uint32_t)rng_below(&rng, 60);
         out->side[g] = rng_below(&rng, 2);
         for (uint32_t from = 0; from < 2; from++)

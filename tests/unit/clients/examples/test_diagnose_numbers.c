@@ -1,5 +1,5 @@
 /* test_diagnose_numbers.c: the host side of the example diagnose, with an exported fingerprint: the
- * numbers it passes on, the planner's answer, and the lines of JSON. */
+ * numbers that it reads from the fingerprint, the planner's answer, and the lines of JSON. */
 #include "clients/examples/diagnose.h"
 
 #include <setjmp.h>
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An H200 as measured on 2026-11-22, at depth memory and therefore without contiguity. */
+/* The fingerprint of an H200, measured on 2026-11-22 at depth memory. This depth does not measure
+ * contiguity. */
 #define FINGERPRINT "file:docs/measurements/nvidia-h200-89d5a7b7-2026-11-22/fingerprint-memory.json"
 
 static struct reach *source;

@@ -20,7 +20,7 @@ static struct rng rng;
 
 /* ---- the sequence ---------------------------------------------------------------------------- */
 
-/* The product of two polynomials modulo x^64 + x^2 + x + 1, bit by bit. */
+/* Returns the product of two polynomials modulo x^64 + x^2 + x + 1, computed bit by bit. */
 static uint64_t multiply(uint64_t a, uint64_t b)
 {
     uint64_t product = 0;
@@ -61,7 +61,7 @@ static void squares_and_jumps_agree_with_products(void **state)
 
 /* ---- updates --------------------------------------------------------------------------------- */
 
-/* The work of the kernel in one pass, window by window, piece by piece, lane by lane. */
+/* Does the work of the kernel in one pass, window by window, piece by piece, lane by lane. */
 static void update(uint64_t *table, uint64_t elements, const struct gups_options *options,
                    const struct reach_windows *windows)
 {
@@ -107,7 +107,8 @@ static void windows_make_the_updates_of_the_naive_choice(void **state)
     update(expected, elements, &options, &naive);
     for (uint64_t i = 0; i < elements; i++)
         changed += expected[i] != 0;
-    assert_true(changed > elements / 4); /* 0.38, because the sequence begins sparsely */
+    assert_true(changed >
+                elements / 4); /* the share is 0.38, because the sequence begins with sparse bits */
     for (uint32_t count = 1; count <= 8; count++) {
         const struct reach_windows parts = {.window_count = count, .window = window};
 

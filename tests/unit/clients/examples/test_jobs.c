@@ -28,7 +28,7 @@ enum { WORDS = 1 << 16, SAMPLES = 20000, SMS = 12, WINDOWS = 3 };
 
 enum { PLAN_BYTES = 8192 };
 
-/* One option, followed by a comma unless it is the last. */
+/* Writes one option, followed by a comma unless it is the last option. */
 static int add_option(char *out, const char *strategy, bool possible, int windows, double gbps,
                       const char *comma)
 {
@@ -38,8 +38,9 @@ static int add_option(char *out, const char *strategy, bool possible, int window
                    strategy, possible ? "true" : "false", gbps, windows, comma);
 }
 
-/* Windows of uneven length, SM s in window s % WINDOWS; scopes that do not divide the bytes.
- * With `all` every strategy is possible; otherwise only naive, which then comes first. */
+/* Windows have uneven lengths, and SM s has window s % WINDOWS. Scopes do not divide the number
+ * of bytes. With `all` every strategy is possible; otherwise only naive is possible and comes
+ * first. */
 static struct reach_answer *make_plan(uint64_t bytes, bool all)
 {
     const struct answer_origin origin = {
@@ -91,12 +92,13 @@ static struct reach_answer *make_plan(uint64_t bytes, bool all)
 
 /* ---- jobs on the CPU ------------------------------------------------------------------------- */
 
-/* Sampling, like the kernel sample by sample, and grouping, value by value. */
+/* A job on the CPU. Sampling works like the kernel, sample by sample; grouping works value by
+ * value. */
 struct cpu {
     uint64_t bytes;
     uint32_t seed;
     uint32_t runs;
-    uint32_t spoil_run; /* number of the run that leaves out a sample; 0 if all are complete */
+    uint32_t spoil_run; /* number of the run that leaves out a sample; 0 means that no run does */
     bool grouping;
     struct element_bucket *table;
 };
@@ -121,7 +123,7 @@ static void count_value(struct cpu *c, uint64_t key, uint64_t first, uint64_t le
     c->table[at].count++;
 }
 
-/* All elements that the SMs of one window visit. */
+/* Visits all elements that the SMs of one window visit. */
 static void do_window(struct cpu *c, const struct reach_window *w, struct job_result *out)
 {
     for (uint64_t i = 0; i < SAMPLES; i++) {
@@ -230,7 +232,7 @@ static void every_strategy_finds_what_the_cpu_finds(void **state)
     free(run);
 }
 
-/* A check that cannot fail proves nothing: one sample left out of any run is detected. */
+/* If any run leaves out one sample, the check fails. */
 static void a_lost_sample_is_noticed(void **state)
 {
     struct job_run *run = calloc(1, sizeof *run);
@@ -257,14 +259,17 @@ static void the_best_plan_comes_first(void **state)
 
     (void)state;
     measure(&c, run);
-    assert_string_equal(run->choices[0].label, "filtered windows"); /* cannot use plain windows */
+    assert_string_equal(run->choices[0].label,
+                        "filtered windows"); /* the job cannot use plain windows */
     assert_string_equal(run->choices[1].label, "scopes");
     assert_string_equal(run->choices[3].label, "naive");
-    assert_string_equal(run->choices[4].label, "scopes, again"); /* not planned, without a number */
+    assert_string_equal(run->choices[4].label,
+                        "scopes, again"); /* this choice is not in the plan and has no prediction */
     assert_false(run->choices[4].predicted_gbps.known);
     assert_int_equal(run->choices[1].pass_count, 3);
     assert_true(run->choices[0].gbps == SAMPLES * 32.0 / (40 * 1e6));
-    assert_string_equal(run->choices[job_best(run)].label, "naive"); /* 10 ms in this test */
+    assert_string_equal(run->choices[job_best(run)].label,
+                        "naive"); /* naive takes 10 ms in this test */
     reach_answer_free(run->plan);
     free(run);
 }
@@ -307,7 +312,7 @@ static void passes_cover_everything_once(void **state)
     free(pass);
 }
 
-static char parse_why[JOB_TEXT_BYTES]; /* of the last call of the parser */
+static char parse_why[JOB_TEXT_BYTES]; /* reason of the last call of the parser */
 
 static bool parse(const char *line, struct job_options *out)
 {
@@ -389,7 +394,7 @@ static void elements_are_what_they_should_be(void **state)
 
 /* ---- host_gather ----------------------------------------------------------------------------- */
 
-/* A chip with groups of random size; some SM ids do not exist. */
+/* Makes a chip with groups of random size. Some SM ids do not exist. */
 static void make_chip(struct rng *rng, int16_t *group_of_sm, struct reach_fingerprint *chip)
 {
     *chip = (struct reach_fingerprint){.sm_slots = 1 + (uint32_t)rng_below(rng, REACH_SM_MAX),
@@ -493,7 +498,7 @@ static void the_advice_is_read(void **state)
     }
 }
 
-/* The first choice may be slower than another by noise only. */
+/* Because of noise, another choice may be faster than the first one. */
 static void the_first_choice_is_compared_with_the_fastest(void **state)
 {
     static struct gather_size size;
@@ -501,13 +506,13 @@ static void the_first_choice_is_compared_with_the_fastest(void **state)
 
     (void)state;
     assert_true(gather_read_advice(advice, 1 << 30, &size, why));
-    assert_null(gather_best(&size)); /* not measured yet */
+    assert_null(gather_best(&size)); /* no choice was measured yet */
     assert_null(gather_pinned(&size));
     assert_false(gather_first_is_fastest(&size));
     for (uint32_t w = 0; w < size.choice_count; w++) {
         size.choices[w].lines = 1000;
         size.choices[w].milliseconds[0] = size.choices[w].milliseconds[2] = 10 + 2 * w;
-        gather_derive(&size.choices[w], 3); /* the other repeat took 0 */
+        gather_derive(&size.choices[w], 3); /* the middle repeat took 0 ms */
     }
     assert_true(size.choices[0].gbps == 1000.0 * LINE_BYTES / (10 * 1e6));
     assert_ptr_equal(gather_best(&size), &size.choices[0]);
@@ -548,7 +553,8 @@ static void what_was_measured_is_reported(void **state)
     size.choices[2].gbps = 4;
     size.choices[2].mismatches = 7;
     char *const text = report_of(&size);
-    assert_non_null(strstr(text, "1.000     11.38  right")); /* ratios to prediction, pinned */
+    assert_non_null(strstr(text, "1.000     11.38  right")); /* ratio of the throughput to the
+                                                                prediction, and to pinned memory */
     assert_non_null(strstr(text, "0.800      1.00  WRONG"));
     assert_non_null(strstr(text, "100.0 % of the fastest (managed-host, naive): the fastest"));
     free(text);

@@ -1,5 +1,5 @@
-/* test_fleet_db.c: the results of a survey are stored once, an inconsistent host is rejected as
- * a whole, and an aborted survey leaves nothing. Runs on SQLite, and on PostgreSQL if
+/* test_fleet_db.c: the results of a survey are stored once, an inconsistent host is rejected as a
+ * whole, and an aborted survey leaves nothing. The tests run on SQLite, and on PostgreSQL if
  * REACH_FLEET_DB contains an address. */
 #include "tests/unit/support/fleet_fixture.h"
 
@@ -90,8 +90,8 @@ static void test_two_surveys(void **state)
     assert_int_equal(survey.number, 2);
     assert_int_equal(survey.gpu_count, 2);
     assert_int_equal(survey.new_fingerprints, 0);
-    /* Each GPU has one new row, and nothing else is added: the quartiles of the survey before
-     * are used. */
+    /* Each GPU has one new row, and no other row is added, because the quartiles of the previous
+     * survey are used. */
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_sighting"), 4);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_fingerprint"), 2);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_document"), 2);
@@ -125,7 +125,7 @@ static void test_known_fingerprint(void **state)
     assert_int_equal(fleet_fixture_end(db).new_fingerprints, 1);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_fingerprint"), 2);
     assert_int_equal(number(db, "SELECT COUNT(DISTINCT fingerprint) FROM fleet_metric"), 2);
-    begin(db); /* from another host */
+    begin(db); /* the fingerprint comes from another host */
     must_add(db, 1, "b:1", fp, 2);
     assert_int_equal(fleet_fixture_end(db).new_fingerprints, 0);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_fingerprint"), 2);
@@ -133,7 +133,7 @@ static void test_known_fingerprint(void **state)
     free(fp);
 }
 
-/* Measured values come back to the last bit in SQL that a person would write. */
+/* A hand-written SQL query returns measured values exactly, to the last bit. */
 struct wanted {
     struct fleet_db *db;
     uint32_t count;
@@ -220,7 +220,7 @@ static void test_metrics(void **state)
     free(fp);
 }
 
-/* A database of the previous release, in which the penalty of level 2 made outliers. */
+/* A database of an older version, in which the penalty of level 2 can make outliers. */
 static void test_version_before(void **state)
 {
     static const char *const before[] = {
@@ -243,7 +243,7 @@ static void test_version_before(void **state)
     must_add(db, 1, "a:1", fp, 1);
     (void)fleet_fixture_end(db);
     const int64_t metrics = number(db, "SELECT COUNT(*) FROM fleet_metric");
-    fleet_close(db); /* also drops the temporary view that has the column */
+    fleet_close(db); /* closing also drops the temporary view that uses the column */
     db = fleet_fixture_again();
     for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
         if (fleet_query(db, before[i], 0, NULL, NULL, NULL, &err) != STATUS_OK)
@@ -266,8 +266,8 @@ static void test_version_before(void **state)
         assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_outlier"), 1);
         fleet_close(db);
     }
-    /* Without a change, the next survey refers to the one before, but not to a survey of that
-     * version. */
+    /* If nothing has changed, a survey refers to the previous survey, but not to a survey of an
+     * older version. */
     for (int turn = 0; turn < 2; turn++) {
         db = fleet_fixture_again();
         begin(db);
@@ -320,12 +320,12 @@ static void test_aborted(void **state)
     fleet_survey_abort(db);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_survey"), 0);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_series"), 0);
-    begin(db); /* the survey continues as if nothing had happened */
+    begin(db); /* the survey continues like without the error */
     must_add(db, 1, "a:1", fp, 1);
     assert_int_equal(fleet_fixture_end(db).gpu_count, 1);
     begin(db);
     must_add(db, 1, "b:1", fp, 1);
-    fleet_close(db); /* without an end, so it is aborted too */
+    fleet_close(db); /* this survey has no end, so it is aborted too */
     db = fleet_fixture_again();
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_sighting"), 1);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_host"), 1);
@@ -333,8 +333,8 @@ static void test_aborted(void **state)
     free(fp);
 }
 
-/* Each answer contradicts itself or is no answer. Nothing of the host is added, and the survey
- * continues. test_host_answer.c has every way. */
+/* Each answer contradicts itself or is no answer. No row of the host is added, and the survey
+ * continues. test_host_answer.c tests every kind of contradiction. */
 static void test_inconsistent_answers(void **state)
 {
     struct fleet_db *const db = fleet_fixture_fresh();
@@ -380,7 +380,8 @@ static void test_inconsistent_answers(void **state)
     free(fp);
 }
 
-/* A GPU that two hosts report is stored for both and counts for none. Their other GPUs count. */
+/* If two hosts report the same GPU, it is stored for both hosts and counts for neither. The other
+ * GPUs of the hosts count. */
 static void test_uuid_conflict(void **state)
 {
     struct fleet_db *const db = fleet_fixture_fresh();
@@ -405,7 +406,7 @@ static void test_uuid_conflict(void **state)
                             "SELECT COUNT(*) FROM fleet_outcome WHERE outcome = 'inconsistent' "
                             "AND detail LIKE '%1 is reported by % too%two names of one daemon?'"),
                      2);
-    begin(db); /* the same answer, with one fingerprint */
+    begin(db); /* the host sends the same answer again, with one fingerprint */
     must_add(db, 1, "a:1", fp, 1);
     must_add(db, 2, "c:1", fp, 1);
     survey = fleet_fixture_end(db);
@@ -415,7 +416,7 @@ static void test_uuid_conflict(void **state)
     free(fp);
 }
 
-/* Texts chosen by a host stay texts. */
+/* A text that a host chooses is stored as text and never run as SQL. */
 static void test_texts(void **state)
 {
     struct fleet_db *const db = fleet_fixture_fresh();
@@ -450,7 +451,7 @@ static void test_texts(void **state)
     fleet_close(db);
 }
 
-/* A GPU that moved, was measured again or was swapped leaves a trace. */
+/* The database records that a GPU moved, was measured again or was swapped. */
 static void test_inventory(void **state)
 {
     struct fleet_db *const db = fleet_fixture_fresh();
@@ -482,7 +483,7 @@ static void test_inventory(void **state)
                                 "AND fingerprint <> was_fingerprint"),
                      1);
 
-    begin(db); /* without a serial number it is the same board */
+    begin(db); /* a GPU without a serial number counts as the same board */
     must_add(db, 1, "b:1", &fp[0], 1);
     (void)fleet_fixture_end(db);
     assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_gpu"), 2);
@@ -512,14 +513,14 @@ static void test_wrong_use(void **state)
     host.name = "";
     assert_int_equal(fleet_survey_add(db, 2, &host, NULL, &err), STATUS_INVALID_ARGUMENT);
     (void)fleet_fixture_end(db);
-    /* "Nothing has changed" is a bad response from a host that never answered before. */
+    /* The response "nothing has changed" is invalid from a host that never answered before. */
     assert_int_equal(
         number(db, "SELECT COUNT(*) FROM fleet_outcome WHERE outcome = 'bad-response'"), 1);
     assert_int_equal(fleet_query(db, "SELECT nonsense", 0, NULL, NULL, NULL, &err),
                      STATUS_INVALID_ARGUMENT);
     host.name = "b:1";
     host.outcome = FLEET_TIMEOUT;
-    begin(db); /* a host that appears twice: nothing of the survey is stored */
+    begin(db); /* a host appears twice, so no row of the survey is stored */
     assert_int_equal(fleet_survey_add(db, 1, &host, NULL, &err), STATUS_OK);
     assert_int_equal(fleet_survey_add(db, 2, &host, NULL, &err), STATUS_OK);
     assert_int_not_equal(fleet_survey_end(db, AT, 0, &survey, &err), STATUS_OK);
@@ -535,8 +536,8 @@ static void test_wrong_use(void **state)
     assert_null(db);
 }
 
-/* A database of another program and a file that is no database keep every byte. Only SQLite has
- * them. */
+/* A database of another program, and a file that is not a database, keep every byte. Such files
+ * exist only with SQLite. */
 static void test_foreign_file(void **state)
 {
     static const char text[] = "this is a letter, not a database, and longer than a header is: "

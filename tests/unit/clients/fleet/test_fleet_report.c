@@ -1,8 +1,8 @@
-/* test_fleet_report.c: reports equal a naive count over the same fleet, for any fleet, and texts
- * of hosts stay texts in every format. Runs on SQLite, and on PostgreSQL if REACH_FLEET_DB
- * contains an address. A random fleet has models and origins, signatures, and numbers with
- * noise. Over a few surveys, its GPUs move, are swapped, are measured again or are silent. The
- * test keeps the same fleet in arrays. */
+/* test_fleet_report.c: reports equal a naive count over the same fleet, for any fleet. Texts of
+ * hosts are escaped in every format. The tests run on SQLite, and on PostgreSQL if REACH_FLEET_DB
+ * contains an address. A random fleet has models and origins, signatures, and numbers with noise.
+ * Over a few surveys, its GPUs move, are swapped, are measured again or are silent. The test keeps
+ * the same fleet in arrays. */
 #include "compare/outlier.h"
 #include "tests/unit/support/fleet_fixture.h"
 
@@ -22,7 +22,7 @@
 
 static uint64_t seed = 20261121;
 static int count = 6;
-/* numbers of rare cases; a random test that met none of them has tested nothing */
+/* counts of rare cases; a random test must meet each of them */
 static size_t met_odd;
 static size_t met_borrowed;
 static size_t met_swapped;
@@ -36,9 +36,9 @@ struct truth {
     enum origin origin;
     uint32_t lost_a;
     uint32_t lost_b;
-    double penalty;         /* of level 1, without noise */
-    bool broken;            /* level 2 has fewer entries */
-    struct fingerprint *fp; /* owned; NULL if it has none */
+    double penalty;         /* penalty of level 1 in cycles, without noise */
+    bool broken;            /* level 2 has fewer entries than on other GPUs */
+    struct fingerprint *fp; /* owned; NULL if the GPU has no fingerprint */
     int64_t measured;       /* the survey for which it was last measured */
 };
 
@@ -46,8 +46,8 @@ struct fleet {
     struct rng r;
     struct truth gpus[MAX_GPUS];
     uint32_t gpu_count;
-    int32_t at[MAX_HOSTS][SLOTS];  /* GPU in a slot; -1 if it is empty */
-    int32_t was[MAX_HOSTS][SLOTS]; /* the same in the last survey that the host answered */
+    int32_t at[MAX_HOSTS][SLOTS];  /* index of the GPU in a slot; -1 if the slot is empty */
+    int32_t was[MAX_HOSTS][SLOTS]; /* index of the GPU at the last survey that the host answered */
     bool answers[MAX_HOSTS];
     bool answered[MAX_HOSTS]; /* ever */
     uint32_t host_count;
@@ -70,7 +70,8 @@ static void measure(struct fleet *f, struct truth *t)
     fleet_fixture_chip(t->fp, t->uuid, model_name(t->model), t->origin, t->lost_a, t->lost_b,
                        1700000000 + f->survey);
     t->fp->levels[0].miss_penalty_cycles = KNOWN_F64(t->penalty * noise);
-    /* The group that it is measured from is random, so it never makes an outlier. */
+    /* The penalty of level 2 depends on the group that it is measured from, so it never makes an
+     * outlier. */
     t->fp->levels[1].miss_penalty_cycles = KNOWN_F64(noise * (rng_below(&f->r, 9) ? 200 : 300));
     t->fp->throughput.whole_memory_gbps =
         rng_below(&f->r, 6) ? KNOWN_F64(10 + rng_unit(&f->r))
@@ -118,7 +119,7 @@ static void fleet_end(struct fleet *f)
         free(f->gpus[i].fp);
 }
 
-/* Random events between two surveys. */
+/* Makes random changes to the fleet between two surveys. */
 static void live(struct fleet *f)
 {
     for (uint32_t h = 0; h < f->host_count; h++) {
@@ -271,8 +272,8 @@ static void check_signatures(const struct fleet *f, struct fleet_db *db)
     json_decref(rows);
 }
 
-/* Two measured metrics, and one of the structure. GPUs that deviate in structure are counted but
- * not listed. */
+/* These are two measured metrics and one metric of the structure. GPUs that deviate in structure
+ * are counted but not listed. */
 static const char *const checked_metrics[] = {
     "tlb.levels[1].miss_penalty_cycles", "throughput.whole_memory_gbps", "tlb.levels[2].entries"};
 
@@ -285,7 +286,7 @@ static int checked_metric(const json_t *row)
     return -1;
 }
 
-/* Values of one metric in all GPUs of a kind. */
+/* Collects the values of one metric in all GPUs of a kind. */
 static size_t values_of(const struct fleet *f, const json_t *row, double *out, size_t *out_unseen)
 {
     const int metric = checked_metric(row);
@@ -340,7 +341,7 @@ static void check_spread(const struct fleet *f, struct fleet_db *db)
     json_decref(rows);
 }
 
-/* Returns one of two metrics; it has no number if it is unknown. */
+/* Returns one of the two measured metrics, which may be unknown. */
 static struct maybe_f64 metric_of(const struct truth *t, int metric)
 {
     return metric == 0 ? t->fp->levels[0].miss_penalty_cycles : t->fp->throughput.whole_memory_gbps;
@@ -361,7 +362,7 @@ static struct outlier_spread spread_of(const struct fleet *f, uint32_t model, en
     return n > 0 ? outlier_compute_spread(v, n) : (struct outlier_spread){.chips = 0};
 }
 
-/* The rule is the rule of reachctl compare. */
+/* The rule for outliers is the rule of `reachctl compare`. */
 static bool is_odd(const struct fleet *f, const struct truth *of, int metric)
 {
     const struct outlier_spread own = spread_of(f, of->model, of->origin, metric);
@@ -429,7 +430,8 @@ static void check_hosts(const struct fleet *f, struct fleet_db *db)
     json_decref(rows);
 }
 
-/* Checks every slot of a host that answered twice. A slot is swapped if another GPU is in it. */
+/* Checks every slot of a host that answered twice. A slot counts as swapped if it contains another
+ * GPU than before. */
 static void check_inventory(const struct fleet *f, struct fleet_db *db)
 {
     json_t *const rows = rows_of(db, FLEET_REPORT_INVENTORY, "inventory");
@@ -487,8 +489,9 @@ static void add_one(struct fleet_db *db, uint32_t host, const struct fingerprint
         fail_msg("%s", err.text);
 }
 
-/* `gpus` chips are measured twice with a noise of a thousandth. The second time, number 1 misses
- * 25% more, number 2 has lost an entry, and all of them miss `shift` more. */
+/* `gpus` chips are measured twice with a noise of a thousandth. In the second measurement, the miss
+ * penalty of GPU 1 is 25 % higher, GPU 2 has lost an entry, and the penalties of all GPUs change by
+ * the factor `shift`. */
 static void two_surveys(struct fleet_db *db, uint32_t gpus, double shift)
 {
     struct rng r = {.state = 7};

@@ -1,4 +1,4 @@
-/* test_host_answer.c: the answer of a daemon is read unchanged. Each way to contradict itself,
+/* test_host_answer.c: the answer of a daemon is read unchanged. Each contradiction in an answer,
  * and each document that is not an answer, is detected and named. TEST_SEED repeats a run. */
 #include "clients/fleet/host_answer.h"
 
@@ -24,7 +24,7 @@ enum { CASES = 60, GPUS = 3 };
 
 static struct rng rng;
 
-/* A GPU in the form of the daemon: any fingerprint, with a UUID of its own. */
+/* Makes a GPU in the form that the daemon sends: any fingerprint, with a UUID of its own. */
 static json_t *make_gpu(uint32_t index, bool measured)
 {
     struct fingerprint *const fp = malloc(sizeof(*fp));
@@ -104,7 +104,8 @@ static void what_a_daemon_says(void **state)
     }
 }
 
-/* A daemon of a later release adds a field and hashes it. This is not a contradiction. */
+/* The answer of a daemon of a later release has one more field, which is part of the hash. This is
+ * not a contradiction. */
 static void a_later_release(void **state)
 {
     json_t *const document = make_document();
@@ -122,7 +123,7 @@ static void a_later_release(void **state)
     writer.sorted = true;
     json_writer_value(&writer, NULL, fingerprint);
     char *const text = json_writer_end(&writer, &bytes);
-    h = UINT64_C(0xcbf29ce484222325); /* FNV-1a, computed here */
+    h = UINT64_C(0xcbf29ce484222325); /* the FNV-1a hash, computed independently */
     for (const char *c = text; *c != '\n'; c++)
         h = (h ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
     free(text);

@@ -56,7 +56,7 @@ static void one_spelling(void **state)
         if (hosts_add(&h, pairs[i][0], &err) != STATUS_OK)
             fail_msg("%s: %s", pairs[i][0], err.text);
         assert_string_equal(h.names[0], pairs[i][1]);
-        /* The name is a spelling of itself, for any default port. */
+        /* The parsed name is a spelling of itself, for any default port. */
         h.port = 1;
         assert_int_equal(hosts_add(&h, h.names[0], &err), STATUS_OK);
         assert_int_equal(h.count, 1);
@@ -260,8 +260,7 @@ static enum status append(void *self, const char *host, struct err *err)
     return STATUS_OK;
 }
 
-/* The lists are written like `scontrol show hostnames` of Slurm 22.05 writes them, but on one
- * line. */
+/* The lists have the form of `scontrol show hostnames` of Slurm 22.05, but on one line. */
 static void slurm_lists(void **state)
 {
     static const char *const pairs[][2] = {
@@ -306,12 +305,12 @@ static void slurm_lists(void **state)
         if (hosts_expand(bad[i][0], 100, append, t, &err) != STATUS_INVALID_ARGUMENT ||
             !strstr(err.text, bad[i][1]))
             fail_msg("%s: %s", bad[i][0], err.text);
-        assert_int_equal(t->n, 0); /* all or nothing */
+        assert_int_equal(t->n, 0); /* an error leaves the list empty */
     }
     free(t);
 }
 
-/* An expansion that is too large is not even begun. */
+/* The expansion of a list that is too large does not begin. */
 static void slurm_limits(void **state)
 {
     static const char *const large[] = {
@@ -332,8 +331,8 @@ static void slurm_limits(void **state)
     free(t);
 }
 
-/* A random item. Its expression is appended to `expression`. Each of the `*count` names becomes
- * several names. */
+/* Makes a random item and appends its expression to `expression`. The item replaces each of the
+ * `*count` names with several names. */
 static void random_item(struct text *expression, char (*names)[64], uint32_t *count, uint32_t room)
 {
     static char grown[4096][64];

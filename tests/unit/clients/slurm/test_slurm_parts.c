@@ -1,5 +1,6 @@
 /* test_slurm_parts.c: the parts of the plugin for Slurm, without Slurm: one answer within a
- * deadline, whatever the peer does; the GPUs of a task; and the lines that may enter a job. */
+ * deadline, for any behavior of the peer; the GPUs of a task; and the lines that may be added to
+ * the environment of a job. */
 #include "clients/slurm/devices.h"
 #include "clients/slurm/fetch.h"
 #include "clients/slurm/variables.h"
@@ -94,7 +95,8 @@ static void test_fetch_refuses(void **state)
         HEAD200 PLAIN "Content-Length: \r\n\r\nx",
         HEAD200 PLAIN "Content-Length: 2147483648\r\n\r\nx",
         HEAD200 PLAIN "Content-Length: 18446744073709551617\r\n\r\nx",
-        HEAD200 PLAIN "Content-Length: 1024\r\n\r\nx", /* no room for the end of the answer */
+        HEAD200 PLAIN
+        "Content-Length: 1024\r\n\r\nx", /* the text has no room for the end of the answer */
         HEAD200 PLAIN LENGTH_1 "\r\nxy",
         HEAD200 PLAIN LENGTH_1 " folded: line\r\n\r\nx",
         HEAD200 PLAIN LENGTH_1 "no colon\r\n\r\nx",
@@ -138,7 +140,7 @@ static void test_fetch_without_end(void **state)
     }
 }
 
-/* No process accepts: the queue is full, and each connect fails immediately. */
+/* No process accepts connections, so the queue is full and each connect fails immediately. */
 static void test_fetch_full_queue(void **state)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = "/tmp/reach-full-"};
@@ -187,30 +189,30 @@ static void test_devices(void **state)
         const char *visible;
         const char *node;
         const char *order;
-        const char *names; /* NULL if unknown */
+        const char *names; /* NULL if the GPUs are unknown */
     } cases[] = {
         {"0,1", "", "PCI_BUS_ID", "pci:0,pci:1"},
         {"0,1", "", "", "cuda:0,cuda:1"}, /* CUDA numbers the fastest GPU first */
         {"0,1", "", "FASTEST_FIRST", "cuda:0,cuda:1"},
         {"3", "3", "", "cuda:3"},
-        {"0,1", "2,3", "", "cuda:2,cuda:3"}, /* constrained: numbers count inside the job, */
-        {"0,1", "2,3", "PCI_BUS_ID", "pci:2,pci:3"}, /* in the order that CUDA chooses */
+        {"0,1", "2,3", "", "cuda:2,cuda:3"}, /* constrained: the numbers count inside the job, */
+        {"0,1", "2,3", "PCI_BUS_ID", "pci:2,pci:3"}, /* and CUDA chooses the order */
         {"2,3", "2,3", "PCI_BUS_ID", "pci:2,pci:3"}, /* not constrained */
-        {"0", "3", "", "pci:3"},                     /* constrained, and only one */
+        {"0", "3", "", "pci:3"},                     /* constrained to a single GPU */
         {"2", "2,3", "PCI_BUS_ID", "pci:2"},         /* a task bound to one GPU of the step */
-        {"0", "2,3", "", "pci:2"},                   /* the same, constrained */
+        {"0", "2,3", "", "pci:2"},                   /* the same task, constrained */
         {"1", "2,3", "", "pci:3"},                   /* */
-        {"1", "0,1", "PCI_BUS_ID", "pci:1"},         /* the same either way */
-        {"1", "1,2", "", NULL},                      /* GPU 1 of the node, or the second one? */
-        {"5", "0,1", "", NULL},                      /* neither */
+        {"1", "0,1", "PCI_BUS_ID", "pci:1"},         /* both readings name the same GPU */
+        {"1", "1,2", "", NULL}, /* either GPU 1 of the node or the second GPU of the step */
+        {"5", "0,1", "", NULL}, /* neither */
         {"GPU-1,GPU-2", "0,1", "", "GPU-1,GPU-2"},
         {"MIG-12-34", "", "", "MIG-12-34"},
-        {"0", "GPU-1", "PCI_BUS_ID", "pci:0"}, /* the step has no numbers to translate with */
+        {"0", "GPU-1", "PCI_BUS_ID", "pci:0"}, /* the step has no numbers for the translation */
         {"GPU-1,0", "0,1", "PCI_BUS_ID", "GPU-1,pci:1"},
-        {"1,-1,0", "", "PCI_BUS_ID", "pci:1"}, /* CUDA reads no further */
+        {"1,-1,0", "", "PCI_BUS_ID", "pci:1"}, /* CUDA ignores the list from -1 on */
         {"-1", "0", "", NULL},
         {"", "0", "", NULL},
-        {"NoDevFiles", "", "", "NoDevFiles"}, /* reachd reports that it is unknown */
+        {"NoDevFiles", "", "", "NoDevFiles"}, /* reachd reports that this GPU is unknown */
         {"0,,1", "", "", NULL},
         {"0,", "", "", NULL},
         {",0", "", "", NULL},

@@ -1,5 +1,5 @@
-/* test_spank.c: the SPANK plugin with stand-ins for Slurm and for the daemon. Whatever the
- * daemon does, every hook returns 0 and a job gets either all variables or none. */
+/* test_spank.c: the SPANK plugin with stand-ins for Slurm and for the daemon. For any behavior of
+ * the daemon, every hook returns 0, and a job gets either all variables or none. */
 #include "tests/unit/support/raw_daemon.h"
 
 #include <stdarg.h>
@@ -144,7 +144,7 @@ static void begin(const char *visible)
 static void run(const char *path, const char *more)
 {
     char socket[128];
-    char deadline[] = "deadline_ms=1000"; /* the largest value that it accepts */
+    char deadline[] = "deadline_ms=1000"; /* the largest value that the plugin accepts */
     char on[] = "default=auto";
     char room[] = "max_kib=128";
     char last[64];
@@ -178,7 +178,7 @@ static void test_variables_arrive(void **state)
     raw_stop(&d);
 }
 
-/* Variables of an enclosing step are removed, whether there are new ones or not. */
+/* Variables of an enclosing step are always removed, even if there are no new ones. */
 static void test_inherited(void **state)
 {
     struct raw_daemon d = {.answer = raw_http(200, LINES)};
@@ -281,7 +281,7 @@ static void test_room(void **state)
     d.answer = raw_http(200, lines);
     raw_start(&d);
     begin("0,1,2");
-    run(d.path, "max_kib=64"); /* room for two */
+    run(d.path, "max_kib=64"); /* there is room for two variables */
     assert_non_null(value_of("REACH_JOB_1"));
     assert_null(value_of("REACH_JOB_2"));
     assert_int_equal(debug_lines, 1);
@@ -303,7 +303,8 @@ static void test_option(void **state)
     assert_int_equal(atomic_load(&d.requests), 0);
     assert_string_equal(option.name, "reach");
     assert_int_equal(option.has_arg, 1);
-    assert_int_equal(option.cb(option.val, "auto", 1), 0); /* the user chooses otherwise */
+    assert_int_equal(option.cb(option.val, "auto", 1),
+                     0); /* the option of the user overrides plugstack.conf */
     assert_int_equal(slurm_spank_task_init_privileged(NULL, 0, NULL), 0);
     assert_int_equal(slurm_spank_task_init(NULL, 0, NULL), 0);
     assert_non_null(value_of("REACH_JOB_0"));
@@ -315,7 +316,7 @@ static void test_option(void **state)
     raw_stop(&d);
 }
 
-/* An invalid value is refused when the user types it, and only then. */
+/* An invalid value is refused only when the option is parsed. */
 static void test_wrong_word(void **state)
 {
     static const char *const wrong[] = {"", "AUTO", "on", "auto ", "offf"};
@@ -347,14 +348,16 @@ static void test_wrong_arguments(void **state)
     raw_start(&d);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         begin("0");
-        run(d.path, wrong[i]); /* reported and skipped; the other arguments hold */
+        run(d.path, wrong[i]); /* an invalid argument is reported and skipped; the other arguments
+                                  are valid */
         assert_int_equal(debug_lines, 1);
         assert_non_null(value_of("REACH_JOB_0"));
     }
     raw_stop(&d);
 }
 
-/* The stand-in also opens files while it serves, so the first count is compared with the last. */
+/* The stand-in also opens files while it serves, so the count of open files before the first task
+ * is compared with the count after the last. */
 static int files_at_first;
 
 static int count_files(void **state)

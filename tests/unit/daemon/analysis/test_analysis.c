@@ -110,7 +110,8 @@ static void the_link_to_the_host_is_what_the_source_reports(void **state)
     observation_set_free(&set);
 }
 
-/* A reach beyond the range leaves no step. It is not observable, and no number is invented. */
+/* A reach beyond the range causes no step in a sweep. Such a reach is not observable, and the
+ * fingerprint has no number for it. */
 static void a_reach_beyond_the_memory_is_not_observable(void **state)
 {
     struct paper_gpu gpu;
@@ -173,7 +174,7 @@ static void noise_does_not_change_the_structure(void **state)
         gpu.noise_cycles = 5 * rng_unit(&rng);
         gpu.outlier_share = 0.01 * rng_unit(&rng);
         assert_int_equal(conclude(&gpu, DEPTH_QUICK, &set, &fp), STATUS_OK);
-        /* The definition allows one page in 64 more or less. */
+        /* By definition, one page in 64 may differ. */
         assert_in_range(fp.levels[1].saturation_bytes.v, 610 * 32 * MIB, 650 * 32 * MIB);
         fp.levels[0].saturation_bytes = fp.levels[1].saturation_bytes = UNKNOWN_U64(REASON_NONE);
         assert_int_equal(fingerprint_structure_hash(&fp), quiet);
@@ -181,7 +182,8 @@ static void noise_does_not_change_the_structure(void **state)
     }
 }
 
-/* A chip with its SMs numbered in another order is the same except for the numbers. */
+/* If the SMs of a chip are numbered in another order, only the SM numbers of its fingerprint
+ * change. */
 static void permuted_sms_permute_the_topology(void **state)
 {
     struct rng rng = {.state = paper_seed("permuted SMs", 52)};
@@ -235,7 +237,8 @@ static void rounds_against_matrix_is_disturbed(void **state)
     assert_int_equal(fp.conditions.verdict, VERDICT_CLEAN);
     struct observation *o = last_of(&set, PROBE_PAIRS, gpu.levels[1].entry_bytes);
     const uint32_t slice = o->spec.slice_pages;
-    /* SM 2 is in another group than the pivot of the last row. It gets the pivot's loss. */
+    /* SM 2 is in another group than the pivot of the last row. The test sets the loss of SM 2 to
+     * the pivot's loss. */
     const uint32_t row = o->spec.sm_count - 1;
     for (uint32_t i = 0; i < slice; i++) {
         const size_t at = (size_t)(observation_pair(o, row, 1, 2) + i - o->result.values);
@@ -263,8 +266,9 @@ static void disturb(struct observation_set *set)
     assert_int_equal(observation_set_add(set, &o, &err), STATUS_OK);
 }
 
-/* Time slices that no rule detects can hide the gap between two levels (H100 GPU-ab5ff739, five
- * of forty times). A missing number is attributed to the chip only if nothing disturbed the run. */
+/* Time slices that no rule detects can hide the gap between two levels. This happened in five of
+ * forty measurements of an H100 (GPU-ab5ff739). A missing number is attributed to the chip only if
+ * nothing disturbed the run. */
 static void what_a_disturbed_run_leaves_open_is_disturbed(void **state)
 {
     struct paper_gpu gpu;

@@ -1,4 +1,4 @@
-/* test_classes.c: there are classes only if the gap is clear. */
+/* test_classes.c: groups are divided into classes only if the gap between their values is clear. */
 #include "analysis/classes.h"
 #include "base/rng.h"
 

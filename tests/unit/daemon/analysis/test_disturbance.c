@@ -1,5 +1,5 @@
-/* test_disturbance.c: each rule detects its disturbance, and a quiet observation is clean. Over
- * random cases, no quiet observation is ever rejected. TEST_SEED chooses the random cases. */
+/* test_disturbance.c: each rule detects its disturbance, and a quiet observation is clean. In
+ * random cases, no quiet observation is rejected. TEST_SEED chooses the random cases. */
 #include "tests/unit/support/as_json.h"
 
 #include "analysis/disturbance.h"
@@ -36,7 +36,7 @@ static void give_values(struct observation *o)
     assert_non_null(o->result.values);
 }
 
-/* Two points that fit and two that do not. */
+/* Two points with footprints that fit, and two that do not. */
 static struct observation new_chase(void)
 {
     struct observation o = {.spec = {.kind = PROBE_CHASE,
@@ -51,7 +51,7 @@ static struct observation new_chase(void)
     return o;
 }
 
-/* SMs 0..3 share with the pivot, the others do not. */
+/* SMs 0 to 3 share a level with the pivot, and the other SMs do not. */
 static struct observation new_round(void)
 {
     struct observation o = {.spec = {.kind = PROBE_ROUND,
@@ -135,7 +135,7 @@ static void an_absent_sm_is_seen(void **state)
     o.result.values[rng_below(&rng, o.result.value_count)] = 2000000;
     expect(&o, VERDICT_DISTURBED, "another process");
     o = new_chase();
-    o.result.values[5] = 20000; /* an outlier that every GPU has */
+    o.result.values[5] = 20000; /* every GPU has such an outlier */
     expect(&o, VERDICT_CLEAN, "");
     o = new_chase();
     memset(o.result.values, 0, 200 * sizeof o.result.values[0]);
@@ -143,7 +143,7 @@ static void an_absent_sm_is_seen(void **state)
     o = new_chase();
     o.result.values[7] = 0; /* a point that was always interrupted */
     expect(&o, VERDICT_DISTURBED, "interrupted each time");
-    o = new_chase(); /* a kernel that does not wait for its loads (H200: 2 cycles each) */
+    o = new_chase(); /* the kernel does not wait for its loads (on an H200 each takes 2 cycles) */
     for (size_t i = 0; i < o.result.value_count; i++)
         o.result.values[i] = 2;
     expect(&o, VERDICT_UNUSABLE, "the timer does not work");
@@ -156,11 +156,11 @@ static void a_falling_curve_is_seen(void **state)
     for (uint32_t i = 0; i < SAMPLES; i++)
         o.result.values[SAMPLES + i] += 2 * PENALTY;
     expect(&o, VERDICT_DISTURBED, "not monotone");
-    o = new_chase(); /* one outlier in ten moves no median */
+    o = new_chase(); /* one outlier in ten loads does not change a median */
     for (uint32_t i = 0; i < SAMPLES; i += 10)
         o.result.values[SAMPLES + i] += 2 * PENALTY;
     expect(&o, VERDICT_CLEAN, "");
-    o = new_chase(); /* the median of a mixture of hits and misses may be on either side */
+    o = new_chase(); /* the median of a mixture of hits and misses may be either */
     for (uint32_t i = 0; i < SAMPLES; i++)
         o.result.values[3 * SAMPLES + i] = about(i % 10 < 6 ? HIT : HIT + PENALTY);
     expect(&o, VERDICT_CLEAN, "");
@@ -225,7 +225,8 @@ static void conditions_count_only_where_they_can_matter(void **state)
     o.result.conditions.sm_clock_khz = KNOWN_U32(1200000);
     expect(&o, VERDICT_DISTURBED, "1980 to 1200 MHz");
     o = new_round();
-    o.result.conditions.concurrent_processes = KNOWN_U32(0); /* alone in MPS */
+    o.result.conditions.concurrent_processes =
+        KNOWN_U32(0); /* the process is the only client of MPS */
     expect(&o, VERDICT_CLEAN, "");
     o = new_round();
     o.result.conditions.concurrent_processes = KNOWN_U32(2);

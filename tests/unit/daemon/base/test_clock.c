@@ -21,9 +21,10 @@ static void known_dates(void **state)
         const char *text;
     } cases[] = {
         {0, "1970-01-01T00:00:00Z"},
-        {951782400, "2000-02-29T00:00:00Z"}, /* a leap year, though divisible by 100 */
+        {951782400,
+         "2000-02-29T00:00:00Z"}, /* 2000 is a leap year, though it is divisible by 100 */
         {1795215080, "2026-11-20T22:51:20Z"},
-        {2147483648, "2038-01-19T03:14:08Z"}, /* one past 31 bits */
+        {2147483648, "2038-01-19T03:14:08Z"}, /* the first second that needs more than 31 bits */
         {4107542400, "2100-03-01T00:00:00Z"}, /* not a leap year */
         {253402300799, "9999-12-31T23:59:59Z"},
     };

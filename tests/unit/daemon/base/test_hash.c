@@ -14,7 +14,7 @@ static uint64_t hash_text(const char *s)
     return hash_bytes(HASH_START, s, strlen(s));
 }
 
-/* From the test vectors of the authors of FNV. */
+/* These values are from the test vectors of the authors of FNV. */
 static void published_values(void **state)
 {
     (void)state;
@@ -49,7 +49,7 @@ static void every_bit_counts(void **state)
     }
 }
 
-/* Every bit and every length has an effect, also of zeros. */
+/* Every bit and every length changes the hash, even if all bytes are zero. */
 static void the_quick_one_tells_apart(void **state)
 {
     unsigned char row[64] = {0};

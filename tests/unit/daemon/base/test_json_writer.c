@@ -1,5 +1,5 @@
-/* test_json_writer.c: json_writer writes the same text as jansson for the same values. Real
- * numbers have the fewest digits that are read as the same number. */
+/* test_json_writer.c: json_writer writes the same text as jansson for the same values. A real
+ * number has the smallest number of digits that are read back as the same number. */
 #include "base/json_writer.h"
 
 #include "base/rng.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the number of digits with which jansson reads the same number. */
+/* Returns how many digits jansson needs to read back the same number. */
 static size_t digits_of(double v)
 {
     for (size_t digits = 15; digits < 17; digits++) {
@@ -156,7 +156,7 @@ static void test_reals(void **state)
     }
 }
 
-/* Decimal numbers of every size come back as they were written, with either writer. */
+/* Decimal numbers of every size are read back unchanged, from the text of either writer. */
 static void test_decimals(void **state)
 {
     const char *given = getenv("REACH_SEED");
@@ -198,7 +198,7 @@ static void test_figures(void **state)
     free(text);
 }
 
-/* Any value, with names and texts that need an escape, on one line and on several. */
+/* Writes any value, with names and texts that need an escape, on one line and on several. */
 static void test_values(void **state)
 {
     static const char source[] =

@@ -1,6 +1,6 @@
-/* test_log.c: lines in each format. Logging neither waits nor floods. A process chooses the
- * destination of its log once, so each case logs in a child whose standard error the parent
- * holds. */
+/* test_log.c: the lines of each log format. Logging never waits for a reader, and the number of
+ * lines is limited. A process chooses the destination of its log once, so each case runs in a child
+ * whose standard error the parent holds. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ enum { HANG_SECONDS = 1000, TEXT_BYTES = 1 << 20, FLOOD_LINES = 20000 };
 
 static char text[TEXT_BYTES];
 
-/* Runs `lines` in a child with `fd` as its standard error; -1 means no standard error. */
+/* Runs `lines` in a child whose standard error is `fd`; -1 means no standard error. */
 static pid_t start(void (*lines)(void), int fd)
 {
     fflush(NULL);
@@ -120,7 +120,7 @@ static void test_text(void **state)
     assert_string_equal(text, PLAIN_LINES);
 }
 
-/* systemd describes the standard error that it has connected to journald like this. */
+/* If systemd connects standard error to journald, it sets this variable. */
 static void a_few_lines_for_journald(void)
 {
     struct stat st;
@@ -257,7 +257,7 @@ static void test_journal(void **state)
     assert_string_equal(text, PLAIN_LINES);
 }
 
-/* ---- never waits, never floods ----------------------------------------------------------- */
+/* ---- no waiting, a limited number of lines ---------------------------------------------- */
 
 static void flood(void)
 {
@@ -276,7 +276,7 @@ static void flood_the_journal(void)
     flood();
 }
 
-/* Each of these descriptors takes some lines and then no more, because it has no reader. */
+/* Each of these descriptors accepts some lines and then no more, because it has no reader. */
 static void test_nobody_reads(void **state)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -300,7 +300,7 @@ static void test_nobody_reads(void **state)
     unlink(journal_path);
 }
 
-/* The reader has gone, or it never existed. */
+/* The reader has closed the pipe, or it never existed. */
 static void test_nobody_is_there(void **state)
 {
     int ends[2];
@@ -313,7 +313,7 @@ static void test_nobody_is_there(void **state)
     close(ends[1]);
 }
 
-static int again[2]; /* reports to the child that the parent has read */
+static int again[2]; /* the parent signals that it has read */
 
 static void flood_then_one_more(void)
 {
@@ -336,7 +336,7 @@ static void test_what_was_lost_is_told(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, again), 0);
     int parent = dup(again[0]), other = again[1];
 
-    again[0] = again[1]; /* the child reads and writes one end */
+    again[0] = again[1]; /* the child reads and writes the same end */
     again[1] = other;
     pid_t child = start(flood_then_one_more, ends[1]);
 
@@ -368,8 +368,8 @@ static void flood_with_a_rate(void)
     log_info("the last line");
 }
 
-/* At any speed, the lines and the reported losses add up to all lines. On a slow machine, some
- * lines pass in between, and each reports the losses before it. */
+/* At any speed, the written lines and the reported losses add up to all lines. On a slow machine
+ * some lines are written between losses, and each reports the losses before it. */
 static void test_rate(void **state)
 {
     unsigned missing = 0;

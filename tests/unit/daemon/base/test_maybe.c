@@ -71,7 +71,7 @@ static void origins_lead_back(void **state)
     assert_true(origin_from_name("simulated", &o));
     assert_int_equal(o, ORIGIN_SIMULATED);
     assert_string_equal(origin_name(ORIGIN_IMPORTED), "imported");
-    /* A prefix is not the name, and a bad name changes nothing. */
+    /* A prefix of a name is not accepted, and an unknown name does not change the output. */
     assert_false(origin_from_name("measure", &o));
     assert_false(origin_from_name("", &o));
     assert_false(origin_from_name(NULL, &o));

@@ -7,8 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/* The first numbers for the seed 1234567, as published for the authors' reference
- * implementation. */
+/* The first numbers for the seed 1234567, published with the authors' reference implementation. */
 static void published_values(void **state)
 {
     struct rng rng = {.state = 1234567};
@@ -47,7 +46,7 @@ static void below_stays_below_and_reaches_all(void **state)
         assert_true(x < 7);
         seen[x]++;
     }
-    for (int i = 0; i < 7; i++) /* 1000 expected, standard deviation 29 */
+    for (int i = 0; i < 7; i++) /* the expected number is 1000, with a standard deviation of 29 */
         assert_in_range(seen[i], 800, 1200);
     for (int i = 0; i < 100; i++) {
         assert_true(rng_below(&rng, 1) == 0);

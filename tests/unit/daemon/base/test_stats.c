@@ -1,4 +1,5 @@
-/* test_stats.c: order statistics compared with sorting, on shapes that break naive selection. */
+/* test_stats.c: order statistics are compared with sorting, on inputs for which naive selection is
+ * slow or wrong. */
 #include "base/rng.h"
 #include "base/format_number.h"
 #include "base/stats.h"
@@ -21,7 +22,7 @@ enum {
     MOST = 700,
     ROUNDS = 400,
     SHORT_ROUNDS = 24
-}; /* more than the 512 that need no allocation */
+}; /* more values than the 512 that need no allocation */
 
 static int compare_u32(const void *a, const void *b)
 {
@@ -57,7 +58,7 @@ static void medians_by_hand(void **state)
     assert_true(stats_median_f64(f, 4) == 0.75);
 }
 
-/* One interrupted load among a dozen is the reason for the median instead of the mean. */
+/* One interrupted load in a dozen changes the mean, but not the median. */
 static void median_ignores_one_outlier(void **state)
 {
     const uint32_t v[] = {270, 271, 270, 272, 20000, 271, 270, 271, 272, 270, 271, 271};
@@ -145,7 +146,8 @@ static void agrees_with_sorting(void **state)
             deviation[i] = fabs(f[i] - median);
         qsort(deviation, n, sizeof(*deviation), compare_f64);
         assert_true(stats_mad_f64(f, n) == sorted_median(deviation, n));
-        /* Tests a random rank: q half way between (k-1)/n and k/n means the k-th smallest. */
+        /* Tests a random rank: the quantile q half way between (k-1)/n and k/n is the k-th smallest
+         * value. */
         const size_t k = 1 + rng_below(&rng, n);
         memcpy(before, v, n * sizeof(*v));
         assert_int_equal(stats_quantile_u32(v, n, ((double)k - 0.5) / (double)n), sorted[k - 1]);
@@ -166,8 +168,8 @@ static void copies_leave_the_input(void **state)
     assert_memory_equal(before, v, sizeof(v));
 }
 
-/* Without memory for a copy the result is the same. (Under a sanitizer there is memory:
- * alloc_fail.h.) */
+/* If the allocation of a copy fails, the result is the same. With a sanitizer no allocation fails
+ * (alloc_fail.h). */
 static void without_memory_the_same(void **state)
 {
     struct rng rng = {.state = 7};
@@ -178,7 +180,7 @@ static void without_memory_the_same(void **state)
     alloc_fail_install();
     alloc_fail.persistent = true;
     for (unsigned round = 0; round < SHORT_ROUNDS; round++) {
-        const size_t n = MOST - rng_below(&rng, 150); /* more than the stack buffer holds */
+        const size_t n = MOST - rng_below(&rng, 150); /* more values than the stack buffer holds */
         fill(&rng, v, n, round % 6);
         for (size_t i = 0; i < n; i++)
             f[i] = (rng_unit(&rng) - 0.5) * (double)v[i];
@@ -217,7 +219,8 @@ static void six_digits_by_hand(void **state)
     assert_true(isnan(round_six_digits(NAN)));
 }
 
-/* The result equals six digits of printf to the last bits. Rounding again does not change it. */
+/* The result equals the number that printf rounds to six digits, to the last bit. Rounding the
+ * result again does not change it. */
 static void six_digits_at_random(void **state)
 {
     const uint64_t seed = 20263;

@@ -1,4 +1,5 @@
-/* test_status.c: the error table is complete and stable, and the two fillers never overrun. */
+/* test_status.c: the error table is complete and stable, and the two functions that fill an error
+ * never overrun. */
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -32,7 +33,7 @@ static void slugs_are_unique_and_lead_back(void **state)
         assert_int_equal(status_from_slug(status_info((enum status)s)->slug), s);
 }
 
-/* Clients match these names: changing one needs a new version of the API. */
+/* Clients compare these names, so a changed name needs a new version of the API. */
 static void slugs_that_clients_know(void **state)
 {
     (void)state;
@@ -80,7 +81,7 @@ static void a_hint_of_its_own_wins(void **state)
     assert_int_equal(err_set_hint(NULL, STATUS_FULL, "Wait.", "dropped"), STATUS_FULL);
 }
 
-/* A text that belongs to one route or command is a hint of its own. */
+/* A hint that applies to only one route or command is set by that route or command. */
 static void the_table_fits_everywhere(void **state)
 {
     static const char *const narrow[] = {"GET /",      "POST /", "reachctl",
@@ -155,7 +156,8 @@ static void text_is_one_line_of_whole_characters(void **state)
     }
 }
 
-/* RFC 3629: each byte that is not part of a character becomes a question mark. Characters stay. */
+/* Each byte that is not part of a character (RFC 3629) becomes a question mark. Characters stay
+ * unchanged. */
 static void text_is_valid_utf8(void **state)
 {
     static const struct {

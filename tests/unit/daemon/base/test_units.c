@@ -67,7 +67,7 @@ static void refuses_with_the_reason(void **state)
 {
     static const struct {
         const char *text;
-        const char *reason; /* part of the sentence */
+        const char *reason; /* part of the message */
     } bad[] = {
         {NULL, "empty"},
         {"", "empty"},
@@ -153,7 +153,7 @@ static void formats_for_people(void **state)
         {1536, "1.5 KiB"},
         {2 * MIB, "2 MiB"},
         {64 * GIB + 512 * MIB, "64.5 GiB"},
-        {MIB - 1, "1 MiB"}, /* not 1024 KiB */
+        {MIB - 1, "1 MiB"}, /* not printed as 1024 KiB */
         {GIB - 1, "1 GiB"},
         {(uint64_t)5 << 40, "5 TiB"},
         {INT64_MAX, "8388608 TiB"},
@@ -176,7 +176,7 @@ static void prints_the_shortest(void **state)
         {1000, "1000"},
         {1023, "1023"},
         {1024, "1K"},
-        {1536, "1536"}, /* as long as 1.5K */
+        {1536, "1536"}, /* 1.5K has the same length, so the exact number is printed */
         {128 * KIB, "128K"},
         {2 * MIB, "2M"},
         {1536 * KIB, "1.5M"},
@@ -203,7 +203,7 @@ static void printed_is_read_back(void **state)
     (void)state;
     print_message("# seed %" PRIu64 "\n", seed);
     for (int i = 0; i < 100000; i++) {
-        /* All magnitudes, and all numbers of trailing zero bits. */
+        /* The numbers have all magnitudes, and all numbers of trailing zero bits. */
         const uint64_t bytes = rng_next(&rng) >> (1 + rng_below(&rng, 63)) << rng_below(&rng, 20) &
                                (uint64_t)INT64_MAX;
         uint64_t again = 0;

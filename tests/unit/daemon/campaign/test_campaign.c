@@ -1,5 +1,6 @@
-/* test_campaign.c: requests of the plan, for any answers. It ends, it never requests the same
- * probe twice, its progress never falls, and it keeps no state. Runs over GPUs on paper. */
+/* test_campaign.c: the requests of a plan, for any answers. The plan ends, it never requests the
+ * same probe twice, its progress never falls, and it keeps no state. The GPUs are on paper
+ * (paper_gpu.h). */
 #include "analysis/sharing/confirm.h"
 #include "analysis/structure/traces.h"
 #include "analysis/throughput/throughput.h"
@@ -17,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VOTES = 24 }; /* of one pivot; a round may be repeated for more votes */
+enum {
+    MOST_VOTES = 24
+}; /* largest number of rounds with one pivot, because a round may be repeated for more votes */
 
 struct watch {
     bool confirmed; /* some conclusions are not confirmed, so a part is done again */
@@ -25,7 +28,7 @@ struct watch {
     uint32_t steps;
     enum depth depth;
     bool sharing_seen[PROBE_KIND_COUNT];
-    struct observation_set fillers; /* all fillers that were named; without results */
+    struct observation_set fillers; /* all fillers that were requested, without results */
 };
 
 static bool is_sharing(const struct probe_spec *spec)
@@ -38,7 +41,8 @@ static bool is_confirmation(const struct probe_spec *spec)
     return spec->kind == PROBE_CHASE && spec->point_count == 2;
 }
 
-/* Returns the number of requests for this probe. Pairs in other rows are another probe. */
+/* Returns how often this probe was requested. A probe of pairs in other rows is a different
+ * probe. */
 static uint32_t times_asked(const struct observation_set *set, const struct probe_spec *spec)
 {
     uint32_t n = 0;
@@ -47,7 +51,8 @@ static uint32_t times_asked(const struct observation_set *set, const struct prob
     return n;
 }
 
-/* Fillers can be run, have not been run, and are not part of the step itself. */
+/* Checks that each filler of a step can be run, has not been run, and is not part of the step
+ * itself. */
 static void watch_fillers(const struct observation_set *set, const struct campaign_step *step,
                           struct watch *w)
 {
@@ -68,7 +73,7 @@ static void watch_fillers(const struct observation_set *set, const struct campai
     }
 }
 
-/* Properties of every step of every plan. */
+/* Checks the properties that hold for every step of every plan. */
 static void watch_step(const struct observation_set *set, const struct campaign_step *step,
                        void *data)
 {
@@ -88,7 +93,8 @@ static void watch_step(const struct observation_set *set, const struct campaign_
         const uint32_t times = times_asked(set, spec);
         if (times > 0 && !(is_sharing(spec) && times < MOST_VOTES) &&
             !(is_confirmation(spec) && times < CONFIRM_MOST_ASKED) &&
-            !(trace_is(spec) && times < TRACE_MAX_ATTEMPTS)) /* pages that stay unsure */
+            !(trace_is(spec) &&
+              times < TRACE_MAX_ATTEMPTS)) /* pages without a clear result are traced again */
             fail_msg("step \"%s\" asks for the %u. time", step->message, times + 1);
         for (uint32_t k = 0; k < i; k++)
             if (memcmp(spec, &step->specs[k], sizeof *spec) == 0)
@@ -98,7 +104,7 @@ static void watch_step(const struct observation_set *set, const struct campaign_
     if (step->spec_count == 0)
         assert_float_equal(step->progress, 1, 1e-9);
 
-    /* There is no memory: the same observations lead to the same request. */
+    /* The plan keeps no state, so the same observations give the same request. */
     struct campaign_step *again = calloc(1, sizeof *again);
     assert_non_null(again);
     assert_int_equal(campaign_next(set, w->depth, NULL, again, NULL), STATUS_OK);
@@ -194,7 +200,7 @@ static void the_matrix_has_every_row(void **state)
     observation_set_free(&set);
 }
 
-/* The number of rounds is close to the number of groups, not to the number of SMs. */
+/* The number of rounds grows with the number of groups, not with the number of SMs. */
 static void rounds_follow_groups_not_sms(void **state)
 {
     struct paper_gpu gpu;
@@ -278,7 +284,7 @@ static void other_kinds_of_access_are_asked_at_full(void **state)
     }
 }
 
-/* Any number of levels, of any size, with any sharing, with noise. */
+/* Plans are made for any number of levels, of any size, with any sharing, with noise. */
 static void random_paper(struct rng *rng, struct paper_gpu *out)
 {
     uint64_t entry = (uint64_t)64 * KIB << rng_below(rng, 6);
@@ -376,7 +382,7 @@ static void expect_no_fillers(const struct observation_set *set, const struct ca
     assert_int_equal(step->filler_count, 0);
 }
 
-/* An interrupted step would also wait for its fillers. */
+/* If the step were interrupted, it would also wait for its fillers. */
 static void beside_others_there_are_no_fillers(void **state)
 {
     struct paper_gpu gpu;
@@ -403,7 +409,7 @@ static bool is_region_read(const struct probe_spec *spec)
     return !idle;
 }
 
-/* Changes the last region of a probe: its first repeat is 3 % slower than the second. */
+/* Changes the last region of a probe, so that its first repeat is 3 % slower than the second. */
 static void disturb_last(struct observation *o)
 {
     const uint32_t row = 1 + o->result.sm_count;
@@ -462,7 +468,7 @@ static void regions_that_disagree_are_read_again(void **state)
     free(step);
 }
 
-/* With meaningless answers of the GPU, the plan still ends. */
+/* If the answers of the GPU are random, the plan still ends. */
 static void rubbish_ends(void **state)
 {
     struct rng rng = {.state = paper_seed("rubbish", 62)};

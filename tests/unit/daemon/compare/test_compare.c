@@ -1,7 +1,7 @@
-/* test_compare.c: comparison of a chip with others. The reference tables are compared with a
- * naive count, on random chips. Each number of a real chip is doctored in turn and is the only
- * odd one. A shared file contains no text of the fingerprint except the name of the model.
- * TEST_SEED repeats a run. */
+/* test_compare.c: comparison of a chip with others. The reference tables are compared with a naive
+ * count, on random chips. Each number of a real chip is changed in turn and is then the only odd
+ * one. A shared file contains no text of the fingerprint except the name of the model. TEST_SEED
+ * repeats a run. */
 #include "base/rng.h"
 #include "base/stats.h"
 #include "base/units.h"
@@ -30,7 +30,7 @@
 
 enum { CHIPS = 11, MAX_VALUES = 1024, PATH = 512 };
 
-static struct fingerprint real; /* an H200 with every kind of memory */
+static struct fingerprint real; /* the fingerprint of an H200 with every kind of memory */
 static char folder[] = "/tmp/reach-compare-XXXXXX";
 
 /* ---- helpers ---- */
@@ -45,7 +45,7 @@ static void load(const char *path, struct fingerprint *out)
     json_decref(json);
 }
 
-/* Every value of a fingerprint, by name. */
+/* The values of a fingerprint, by name. */
 struct values {
     uint32_t count;
     struct {
@@ -74,7 +74,7 @@ static void values_of(const struct fingerprint *fp, struct values *out)
     metrics_visit(fp, keep, out);
 }
 
-/* Returns its place in `v`, or -1 if it is absent. */
+/* Returns the index of the name in `v`, or -1 if `v` does not contain it. */
 static int place_of(const struct values *v, const char *name)
 {
     for (uint32_t i = 0; i < v->count; i++) {
@@ -117,17 +117,17 @@ static void empty(const char *of)
     closedir(dir);
 }
 
-/* `v` with a noise of some thousandths. */
+/* Returns `v` with a noise of some thousandths. */
 static double about(struct rng *r, double v)
 {
     return v * (1 + 0.002 * (rng_unit(r) - rng_unit(r)));
 }
 
-/* A chip like the real one, with other throughputs. */
+/* Makes a chip like the real one, with other throughputs. */
 static void vary(struct rng *r, struct fingerprint *fp, uint32_t number)
 {
     *fp = real;
-    fp->taken_at += number; /* the files differ in any case, because plateaus are random */
+    fp->taken_at += number; /* the files always differ, because plateaus are random */
     fp->throughput.plateau_gbps.v = about(r, real.throughput.plateau_gbps.v);
     fp->throughput.whole_memory_gbps.v = about(r, real.throughput.whole_memory_gbps.v);
 }
@@ -209,7 +209,8 @@ static void another_kind_is_unknown(void **state)
 
     (void)state;
     assert_non_null(reference_find_kind(reference, &gpu));
-    gpu.memory_bytes += gpu.memory_bytes / 100; /* the reserve of a driver */
+    gpu.memory_bytes +=
+        gpu.memory_bytes / 100; /* a driver reserves about this share of the memory */
     assert_non_null(reference_find_kind(reference, &gpu));
     gpu.memory_bytes = real.gpu.memory_bytes / 2;
     assert_null(reference_find_kind(reference, &gpu));
@@ -260,7 +261,8 @@ static void too_few_are_not_compared(void **state)
     struct reference *reference = reference_of(chips, OUTLIER_LEAST_CHIPS - 2);
     assert_int_equal(compare(reference, &odd, &n), COMPARE_TOO_FEW);
     reference_free(reference);
-    reference = reference_of(chips, OUTLIER_LEAST_CHIPS - 1); /* enough with the chip itself */
+    reference = reference_of(
+        chips, OUTLIER_LEAST_CHIPS - 1); /* there are enough chips together with the chip itself */
     assert_int_equal(compare(reference, &odd, &n), COMPARE_ODD);
     assert_int_equal(n, 1);
     reference_free(reference);
@@ -268,7 +270,8 @@ static void too_few_are_not_compared(void **state)
     free(chips);
 }
 
-/* Three chips of a kind are judged by the numbers that they share with a kind of eleven. */
+/* Three chips of a kind are judged with the spread of a kind of eleven chips, for the numbers that
+ * both kinds have. */
 static void few_chips_borrow_the_spread(void **state)
 {
     struct fingerprint *const chips = calloc(CHIPS + 2, sizeof(*chips));
@@ -296,8 +299,8 @@ static void few_chips_borrow_the_spread(void **state)
     free(chips);
 }
 
-/* A single class means that no second one was certain. One group with a small deviation is
- * enough for that. */
+/* A single class means that no second class was certain. One group with a small deviation is enough
+ * for this result. */
 static void a_single_class_is_no_number(void **state)
 {
     static struct values v;
@@ -339,8 +342,8 @@ static void beyond_the_reach_is_compared_with_as_much(void **state)
 static struct reference *alike; /* eleven chips like the real one, with other throughputs */
 static uint32_t doctored_count;
 
-/* Checks the comparison of a doctored chip. Exactly the judged values that differ from the real
- * chip are odd. */
+/* Checks the comparison of a changed chip. Exactly the judged values that differ from the real chip
+ * must be odd. */
 static void check_doctored(const struct fingerprint *fp, const char *what)
 {
     static struct values before, after;
@@ -356,8 +359,8 @@ static void check_doctored(const struct fingerprint *fp, const char *what)
         const int was = place_of(&before, row->name);
         const int is = place_of(&after, row->name);
         assert_true(is >= 0 && was >= 0);
-        /* All chips have the numbers of the real one, so there is no deviation. The lowest
-         * number of the groups changes a little if its group is doctored. */
+        /* All chips have the numbers of the real one, so there is no deviation. The lowest number
+         * of the groups changes a little if the number of its group is changed. */
         const bool differs =
             row->property ? strcmp(before.of[was].text, after.of[is].text) != 0
                           : fabs(before.of[was].v - after.of[is].v) > 0.05 * before.of[was].v;
@@ -372,7 +375,7 @@ static void check_doctored(const struct fingerprint *fp, const char *what)
     comparison_free(&c);
 }
 
-/* Doctors each known number of the object at `base`, which is inside `fp`. */
+/* Changes each known number of the object at `base`, which is inside `fp`, in turn. */
 static void doctor(struct fingerprint *fp, const struct object *o, char *base)
 {
     for (const struct member *m = o->members; m < o->members + o->count; m++) {
@@ -425,14 +428,14 @@ static void a_doctored_number_alone_is_odd(void **state)
     free(chips);
 }
 
-/* ---- anonymity ---- */
+/* ---- texts in shared files ---- */
 
 static void plant(char *text, size_t size)
 {
     (void)snprintf(text, size, "%s", CANARY);
 }
 
-/* Writes the canary into every text of the fingerprint that its tables have. */
+/* Writes the marker text into every text of the fingerprint that its tables describe. */
 static void plant_texts(const struct object *o, char *base)
 {
     for (const struct member *m = o->members; m < o->members + o->count; m++) {
@@ -471,7 +474,8 @@ static uint32_t occurrences(const char *text, const char *of)
     return n;
 }
 
-/* Every member of the document is an expected one, and its texts are texts of this program. */
+/* Checks that every member of the document is expected, and that its texts are constants of this
+ * program. */
 static void check_members(const json_t *json, const struct fingerprint *fp)
 {
     static const char *const expected[] = {"format", "gpu",        "depth",  "measured_on",

@@ -1,8 +1,8 @@
-/* test_outlier.c: the rule compared with a naive one. It counts how often a chip from the
- * population of the others is called odd. Populations include unsuitable ones (heavy tails,
- * variants), and the rule is compared with its predecessor. It also counts the faults that are
- * found. The output is in the tables of docs/compare.md. TEST_SEED repeats the random cases, and
- * REACH_COUNT sets the number of drawn kinds. */
+/* test_outlier.c: compares the rule for outliers with a naive one, and with an older rule. The test
+ * counts how often a chip from the population of the others is called odd. Some populations do not
+ * suit the rule (heavy tails, variants). The test also counts the faults that are found. The tables
+ * of docs/compare.md contain its output. TEST_SEED repeats the random cases, and REACH_COUNT sets
+ * the number of drawn kinds. */
 #include "base/rng.h"
 #include "base/stats.h"
 #include "compare/outlier.h"
@@ -85,7 +85,7 @@ struct population {
     const char *name;
     enum { NORMAL, LAPLACE, STUDENT_3, TWO } shape;
     double deviation; /* standard deviation of one variant, relative to the median */
-    double share;     /* of the second variant, which is 10 % higher */
+    double share;     /* share of the second variant, whose values are 10 % higher */
 };
 
 static double normal(void)
@@ -109,7 +109,7 @@ static double draw(const struct population *p)
     return 1 + p->deviation * x + (p->shape == TWO && rng_unit(&draws) < p->share ? 0.1 : 0);
 }
 
-/* The previous rule: distance from the median, with at least eight chips. */
+/* The older rule: the distance from the median, with at least eight chips. */
 static bool was_odd(double v, const double *all, uint32_t n)
 {
     const double far = fabs(v - stats_median_f64(all, n));
@@ -123,8 +123,8 @@ struct rate {
     double before;
 };
 
-/* The share of numbers that are called odd. A kind with few chips borrows from a kind of
- * thirteen from the same population. */
+/* Returns the share of numbers that are called odd. A kind with few chips borrows the spread of a
+ * kind of thirteen chips from the same population. */
 static struct rate rate_of(const struct population *p, uint32_t n, uint32_t kinds)
 {
     double v[MAX_CHIPS], other[DONOR];
@@ -154,7 +154,8 @@ static uint32_t kinds_to_draw(void)
     return count ? (uint32_t)strtoul(count, NULL, 10) : KINDS;
 }
 
-/* Bounds are loose: they hold for any seed with KINDS kinds, and a much worse rule exceeds them. */
+/* The bounds are loose: they hold for any seed with KINDS kinds, and only a much worse rule exceeds
+ * them. */
 static void few_chips_are_called_odd_by_chance(void **state)
 {
     static const struct population populations[] = {
@@ -189,7 +190,7 @@ static void few_chips_are_called_odd_by_chance(void **state)
     }
 }
 
-/* A kind whose chips vary twice as much as those of the kind that lends. */
+/* The chips of a kind vary twice as much as the chips of the kind that lends its spread. */
 static void a_borrowed_spread_may_be_half(void **state)
 {
     static const struct population lends = {"", NORMAL, 0.01, 0};
@@ -215,7 +216,7 @@ static void a_borrowed_spread_may_be_half(void **state)
 
 /* ---- faults ---- */
 
-/* The share of faulty chips that are found if `faulty` of `n` chips have lost `loss`. */
+/* Returns the share of faulty chips that are found if `faulty` of `n` chips have lost `loss`. */
 static double found_of(const struct population *p, uint32_t n, uint32_t faulty, double loss)
 {
     double v[MAX_CHIPS];
@@ -248,8 +249,8 @@ static void a_fault_of_one_chip_in_ten_is_found(void **state)
                       of[i].faulty, of[i].chips, found, half);
         assert_true(found > 0.97);
     }
-    /* The price is that two chips with the same fault are a variant, if there are fewer than
-     * twenty chips. */
+    /* If there are fewer than twenty chips, two chips with the same fault count as a variant and
+     * are not found. */
     assert_true(found_of(&even, 12, 2, 0.5) < 0.05);
 }
 
@@ -262,7 +263,7 @@ static void what_is_not_judged(void **state)
     double low, high;
 
     (void)state;
-    outlier_lend(&lent, &spread); /* there is nothing to be relative to */
+    outlier_lend(&lent, &spread); /* the median is 0, so a relative deviation does not exist */
     assert_int_equal(lent.kinds, 0);
     assert_true(outlier_bounds(&spread, &lent, &low, &high));
     assert_true(low == 0 && high == 0);

@@ -1,5 +1,5 @@
-/* test_rlt.c: a written trace is read back and has the same bytes each time; a damaged trace is
- * rejected with a reason. */
+/* test_rlt.c: a written trace can be read back, and writing it again gives the same bytes. A
+ * damaged trace is rejected with a reason. */
 #include "base/rng.h"
 #include "clients/lab/trace/rlt.h"
 
@@ -24,7 +24,8 @@ static uint64_t seed(void)
     return s;
 }
 
-/* Records of every form: one line, strides forward and back, a random list; masks, runs and gaps.
+/* Makes records of every form: one line, strides forward and back, random lists, masks, runs and
+ * gaps.
  */
 static struct rlt_record any_record(struct rng *rng, uint32_t kernels, uint32_t shift)
 {
@@ -172,7 +173,7 @@ static void every_damaged_byte_is_found(void **state)
     free(bytes);
 }
 
-/* The checks are valid if a whole chunk is missing or duplicated. */
+/* The checksums of the chunks are valid even if a whole chunk is missing or duplicated. */
 static void a_lost_chunk_is_found(void **state)
 {
     struct rlt_record records[4] = {{.mask = 1, .line_count = 1}};
@@ -198,7 +199,7 @@ static void a_lost_chunk_is_found(void **state)
     free(cut);
 }
 
-/* The numbers of left-out accesses add up, and damage to them is detected. */
+/* The numbers of left-out accesses add up, and damage to these numbers is detected. */
 static void what_is_left_out_is_read(void **state)
 {
     const struct rlt_left_out parts[] = {{1, 2, 3, 4}, {.copies = UINT64_MAX / 2}};

@@ -17,7 +17,7 @@ struct imported {
     enum status status;
     struct err err;
     struct import_counts counts;
-    struct rlt_left_out left_out; /* as read back */
+    struct rlt_left_out left_out; /* the records after reading the trace back */
     uint32_t count, kernel_count, allocation_count;
     struct rlt_record records[64];
     struct rlt_kernel kernels[8];
@@ -44,7 +44,8 @@ static void read_back(char *bytes, size_t size, struct imported *out)
     fclose(in);
 }
 
-/* `kind` is 'n', 'c' or 'k' (a kernel of Accel-Sim) for a text, 'a' for a path. */
+/* Imports an input. `kind` is 'n', 'c' or 'k' (a kernel of Accel-Sim) if the input is a text, and
+ * 'a' if it is a path. */
 static struct imported import(char kind, const char *text)
 {
     struct imported result = {0};
@@ -370,7 +371,7 @@ static void a_list_of_kernels_is_followed(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* Each text is a kernel without an access to global memory that has an address. */
+/* The kernel of each text has no access to global memory with an address. */
 static void a_kernel_without_an_address_is_refused(void **state)
 {
     static const struct {
@@ -398,7 +399,7 @@ static void a_kernel_without_an_address_is_refused(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* A program that is not installed, and one that fails. */
+/* One program is not installed, and one program fails. */
 static void a_trace_that_cannot_be_unpacked_is_refused(void **state)
 {
     static const char *const packed[][2] = {

@@ -26,7 +26,7 @@
 /* The largest difference between what-if and plan on random traces. */
 static const double AGREE = 0.03;
 
-/* Accesses of a random trace. A quarter of them is enough for AGREE. */
+/* Returns the number of accesses of a random trace. A quarter of it is enough for AGREE. */
 static uint64_t random_accesses(void)
 {
     return test_part(1 << 20, 1 << 18, 1 << 18);
@@ -176,7 +176,8 @@ static void scattered_agrees_too(void **state)
     trace_free(&t);
 }
 
-/* Inputs that each pass reads again, outputs that several add to, and a reserve. */
+/* The job has inputs that each pass reads again, outputs that several threads add to, and a
+ * reserve. */
 static void what_a_job_states_costs_the_same(void **state)
 {
     static struct strategy_answer plan;
@@ -198,15 +199,16 @@ static void what_a_job_states_costs_the_same(void **state)
             option_of(&plan, STRATEGY_SCOPES)->gbps);
     compare(H200, job.bytes, "windows", row_of(a, WHATIF_WINDOWS, plan.placement.window_count),
             option_of(&plan, STRATEGY_FILTERED_WINDOWS)->gbps);
-    assert_true(row_of(a, WHATIF_SCOPES, 3)->gbps <
-                row_of(a, WHATIF_WINDOWS, 3)->gbps); /* inputs and outputs have a cost */
+    assert_true(
+        row_of(a, WHATIF_SCOPES, 3)->gbps <
+        row_of(a, WHATIF_WINDOWS, 3)->gbps); /* inputs and outputs add a cost to each pass */
     trace_free(&t);
 }
 
 /* ---- properties of any trace ---- */
 
-/* Passes are launches, and each needs the entries of its scope again. Windows reset their queues
- * and wait. The cost of the unchanged job stays the same. */
+/* A pass is a launch, and each launch needs the entries of its scope again. With windows, the
+ * kernel resets its queues and waits. The cost of the unchanged job stays the same. */
 static void launches_cost_what_they_cost_in_a_plan(void **state)
 {
     static struct strategy_answer plan;
@@ -231,7 +233,7 @@ static void launches_cost_what_they_cost_in_a_plan(void **state)
         const double more = row_of(a, WHATIF_SCOPES, scopes.value)->ns - scopes.ns;
         assert_float_equal(row_of(a, WHATIF_AS_IT_IS, -1)->ns, naive, 1e-9);
         assert_float_equal(row_of(a, WHATIF_WINDOWS, -1)->ns, windows + 2 * launch, 1e-9);
-        assert_true(more > (scopes.value - 1) * launch); /* TLBs are cold, too */
+        assert_true(more > (scopes.value - 1) * launch); /* the TLBs are also cold */
         assert_float_equal(more, option_of(&plan, STRATEGY_SCOPES)->launch_ns - launch, 1e-9);
     }
     trace_free(&t);
@@ -281,7 +283,7 @@ static void within_the_reach_nothing_helps(void **state)
     trace_free(&t);
 }
 
-/* The misses of the trace, from empty TLBs. */
+/* Returns the number of misses of the trace if the TLBs are empty at its start. */
 static uint64_t cold_walks(const struct trace *t)
 {
     const struct whatif_options o = {.contiguous = 1, .cold = true, .questions = 1};
@@ -305,8 +307,8 @@ static void cold_counts_the_first_touches(void **state)
     trace_free(&t);
 }
 
-/* After sorting, few lanes are alone in their entry, but the next lane comes before a walk is done.
- * So small buffers save fewer misses than they would if a walk took no time. */
+/* After sorting, most entries serve several lanes, but the next lane often comes before the walk
+ * has ended. So small buffers save fewer misses than they would if a walk took no time. */
 static void neighbors_in_flight_are_walked_again(void **state)
 {
     const struct whatif_options o = {.contiguous = 1, .questions = 1 << WHATIF_ORDER};
@@ -316,13 +318,14 @@ static void neighbors_in_flight_are_walked_again(void **state)
     struct trace t = traced("gather", 128 * GIB, test_part(1 << 19, 1 << 18, 1 << 18));
     share[0] = row_of(asked(&t, &o), WHATIF_ORDER, 1 << 12)->walk_share;
     for (uint32_t g = 0; g < fp.topology.partition.group_count; g++)
-        fp.topology.groups[g].miss_penalty_cycles.v = 1; /* so fast that no miss is in flight */
+        fp.topology.groups[g].miss_penalty_cycles.v =
+            1; /* a walk is so fast that no miss is in flight */
     share[1] = row_of(asked(&t, &o), WHATIF_ORDER, 1 << 12)->walk_share;
     assert_true(share[0] > 1.3 * share[1]);
     trace_free(&t);
 }
 
-/* Lanes that read one page share a translation. */
+/* Lanes that read the same page share a translation. */
 static void lanes_share_translations(void **state)
 {
     const struct whatif_options o = {.contiguous = 1, .questions = 1};
@@ -388,8 +391,8 @@ static void wrong_questions_are_refused(void **state)
     trace_free(&t);
 }
 
-/* A trace with a small left-out share gets an answer that reports the share. A trace with a
- * larger share gets none. */
+/* If the left-out share of a trace is small, the answer reports the share. If the share is larger,
+ * the trace is refused. */
 static void a_trace_that_lacks_much_is_not_answered(void **state)
 {
     const struct whatif_options o = {.contiguous = -1};
@@ -398,7 +401,7 @@ static void a_trace_that_lacks_much_is_not_answered(void **state)
     struct trace t = traced("random", 96 * GIB, 1000);
     const uint64_t limit = (uint64_t)(t.record_count * WHATIF_MOST_LEFT_OUT);
     t.left_out.copies = limit;
-    t.left_out.lost = 1000 * t.record_count; /* does not count for the share */
+    t.left_out.lost = 1000 * t.record_count; /* lost accesses do not count for the share */
     const struct whatif_answer *a = asked(&t, &o);
     assert_false(a->refused);
     assert_int_equal(a->left_out.copies, limit);

@@ -1,5 +1,5 @@
 /* test_carveouts.c: the L1 size beside other amounts of shared memory, compared with reads of
- * working sets that stayed in it (analysis/caches/cache_carveouts.h). */
+ * working sets that stayed in the L1 (analysis/caches/cache_carveouts.h). */
 #include "analysis/caches/cache_carveouts.h"
 #include "base/units.h"
 
@@ -15,7 +15,8 @@ enum { SMS = 132 };
 
 static struct fingerprint fp;
 
-/* Random reads of 128 bytes of an H200 (2026-11-24): KiB, same, own; 0 means not measured. */
+/* Random reads of 128 bytes on an H200 (2026-11-24). A row has the size of the working set in KiB,
+ * GB/s with the same set for all SMs, and GB/s with a set for each SM. 0 means not measured. */
 static const double h200[][3] = {{64, 24334, 0},       {96, 24353, 0},       {128, 19563, 0},
                                  {512, 15621, 0},      {1024, 13846, 24331}, {4096, 10732, 24331},
                                  {8192, 10095, 24331}, {12288, 9912, 24330}, {16384, 9805, 20690},
@@ -27,8 +28,8 @@ static struct maybe_f64 measured(double gbps)
                     : (struct maybe_f64)UNKNOWN_F64(REASON_NOT_MEASURED);
 }
 
-/* A chip with these sets, whose walks found these sizes of L1 beside 64 and 132 KiB of shared
- * memory. */
+/* Makes a chip with these working sets. The walks found these sizes of L1 beside 64 and 132 KiB of
+ * shared memory. */
 static void chip_with(uint64_t beside_64, uint64_t beside_132)
 {
     struct cache_facts *const l1 = &fp.caches[CACHE_L1];
@@ -64,13 +65,14 @@ static bool is_believed(void)
     return IS_KNOWN(c[0].fits_bytes);
 }
 
-/* 96 KiB of an SM stayed while reads took 115 KiB of shared memory. */
+/* A working set of 96 KiB per SM stays in L1 while the kernel uses 115 KiB of shared memory. */
 static void what_reads_kept_must_be_there(void **state)
 {
     (void)state;
     chip_with(186 * KIB, 120 * KIB);
     assert_true(is_believed());
-    chip_with(108 * KIB, 18 * KIB); /* walks on two H200s that got less L1 than requested */
+    chip_with(108 * KIB,
+              18 * KIB); /* sizes of walks on two H200s that got less L1 than requested */
     assert_false(is_believed());
 }
 
@@ -95,7 +97,8 @@ static void what_is_missing_says_nothing(void **state)
     fp.shared.sm_bytes = (struct maybe_u64)UNKNOWN_U64(REASON_NOT_MEASURED);
     assert_true(is_believed());
     chip_with(108 * KIB, 18 * KIB);
-    fp.shared.sm_bytes.v = 2 * 228 * KIB; /* more shared memory than beside any set */
+    fp.shared.sm_bytes.v =
+        2 * 228 * KIB; /* the SM has more shared memory than the kernel of any set uses */
     assert_true(is_believed());
 }
 

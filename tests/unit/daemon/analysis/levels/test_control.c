@@ -1,5 +1,5 @@
-/* test_control.c: the control detects evicted entries, and nothing if none are evicted. Two
- * sweeps that disagree do not confirm each other. Random cases; the seed is printed. */
+/* test_control.c: the control detects evicted entries, and nothing if none are evicted. Two sweeps
+ * that disagree do not confirm each other. Cases are random, and the seed is printed. */
 #include "analysis/levels/control.h"
 #include "analysis/levels/levels.h"
 #include "base/rng.h"
@@ -25,8 +25,8 @@ static uint32_t about(double cycles)
                       (rng_below(&rng, 400) == 0 ? 200 : 0));
 }
 
-/* A control on a quiet GPU: pages beyond 16 take 10 cycles more. One load in 400 is an outlier,
- * so four in a row are unlikely. */
+/* A control on a quiet GPU: pages beyond 16 take 10 cycles more. One load in 400 is an outlier, so
+ * four outliers in a row are unlikely. */
 static struct observation new_control(void)
 {
     struct observation o = {.result = {.sm_count = 4}};
@@ -69,7 +69,7 @@ static void a_flush_is_seen_at_any_moment(void **state)
     }
 }
 
-/* These levels replace at random: some loads hit and some miss, at all times. */
+/* These levels replace at random, so in every lap some loads hit and some miss. */
 static void misses_at_random_are_no_flush(void **state)
 {
     (void)state;
@@ -111,8 +111,9 @@ static void climbs_need_levels(void **state)
     }
 }
 
-/* Rises of neighboring footprints are two levels if all loads of the footprint between them are
- * apart from both. They are one level if some of its pages hit and some miss. */
+/* Two rises at neighboring footprints are two levels if all loads of the footprint between the
+ * rises differ from the loads at both rises. The rises are one level if some pages of that
+ * footprint hit and some miss. */
 static void neighboring_climbs_are_two_if_a_plateau_is_between(void **state)
 {
     (void)state;
@@ -147,9 +148,9 @@ static void neighboring_climbs_are_two_if_a_plateau_is_between(void **state)
     }
 }
 
-/* A sweep over `count` points that double from `first` on, with levels of 16 and 512 pages. Its
- * lines are `far` cycles farther than 266, and up to `wide` more. From `missing` pages on, each
- * page misses the second level. */
+/* Adds a sweep over `count` points that double from `first` on, with levels of 16 and 512 pages.
+ * Loads of its lines take 266 + `far` cycles, and up to `wide` cycles more. From `missing` pages
+ * on, each page misses the second level. */
 static void add_sweep(struct observation_set *set, uint64_t first, uint32_t count, double far,
                       double wide, uint64_t missing)
 {
@@ -184,7 +185,7 @@ static void sweeps_that_disagree_say_nothing(void **state)
         uint32_t asked = 0;
 
         add_sweep(&set, 1, 9, 0, 0, UINT64_MAX);
-        add_sweep(&set, 32, 9, 0, 40, 32); /* every page was evicted before it was timed */
+        add_sweep(&set, 32, 9, 0, 40, 32); /* every page was evicted before its load was timed */
         struct probe_spec near = set.items[0].spec, far = set.items[1].spec;
 
         assert_null(levels_find_sweep(&set, &near, &asked));
@@ -201,9 +202,9 @@ static void sweeps_that_disagree_say_nothing(void **state)
     }
 }
 
-/* An H200 whose one line was 30 cycles nearer to the SM than the median of many lines. It was 21
- * cycles nearer than all but a few of them (GPU-f4012706, 2026-11-23). A sweep that lost its
- * pages differs in more than distance. */
+/* On an H200 (GPU-f4012706, 2026-11-23), a load of one line is 30 cycles faster than the median of
+ * many lines. It is 21 cycles faster than all but a few lines. A sweep whose pages were evicted
+ * differs by more than the distance of lines. */
 static void sweeps_behind_lines_at_other_distances_agree(void **state)
 {
     (void)state;

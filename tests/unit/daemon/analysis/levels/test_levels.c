@@ -1,4 +1,4 @@
-/* test_levels.c: TLB levels from footprint walks over a GPU on paper. */
+/* test_levels.c: finds TLB levels from footprint walks over a GPU on paper (paper_gpu.h). */
 #include "analysis/levels/levels.h"
 #include "base/units.h"
 #include "tests/unit/support/paper_gpu.h"
@@ -62,7 +62,7 @@ static void two_levels_come_back(void **state)
     check_level(&levels[1], &gpu.levels[1]);
 }
 
-/* Entries as long as the stride of the sweep, longer, and shorter by a factor of up to 32. */
+/* Entries are as long as the stride of the sweep, longer, or shorter by a factor of up to 32. */
 static void the_entry_is_found_at_any_length(void **state)
 {
     (void)state;
@@ -154,19 +154,20 @@ static void an_entry_test_is_a_probe_that_can_be_made(void **state)
     assert_int_equal(probe_check(&spec, &limits, NULL), STATUS_OK);
     assert_int_equal(spec.stride_bytes, 32 * MIB);
     assert_int_equal(spec.sms[0], 3);
-    assert_true(spec.points[0] < b.last_fit_pages); /* a certain hit */
-    assert_true(spec.points[1] > b.full_pages);     /* a certain miss */
+    assert_true(spec.points[0] < b.last_fit_pages); /* this number of pages certainly hits */
+    assert_true(spec.points[1] > b.full_pages);     /* this number of pages certainly misses */
 
-    b.stride_bytes = 32 * GIB; /* out of range */
+    b.stride_bytes = 32 * GIB; /* the stride is out of range */
     assert_false(levels_entry_test(&b, &limits, 3, &spec));
     b.stride_bytes = LEVELS_MIN_STRIDE / 2; /* no GPU translates smaller pages */
     assert_false(levels_entry_test(&b, &limits, 3, &spec));
     b = (struct level_bracket){
         .stride_bytes = 2 * MIB, .last_fit_pages = 1, .first_miss_pages = 2, .full_pages = 2};
-    assert_false(levels_entry_test(&b, &limits, 3, &spec)); /* too few pages to distinguish */
+    assert_false(levels_entry_test(
+        &b, &limits, 3, &spec)); /* too few pages for a distinction between hits and misses */
 }
 
-/* A measurement that ends at any point has less knowledge, but no other knowledge. */
+/* If a measurement ends early, its result has fewer values, but no other values. */
 static void less_data_is_less_knowledge(void **state)
 {
     struct paper_gpu gpu;

@@ -14,7 +14,7 @@
 
 enum { POINTS = 32, SAMPLES = 256 };
 
-/* A sweep of 2, 4, 6 .. pages, in which every load takes `cycles`. */
+/* Makes a sweep of 2, 4, 6 .. pages, in which every load takes `cycles`. */
 static void begin_sweep(struct observation *out, uint32_t cycles)
 {
     *out = (struct observation){.spec = {.kind = PROBE_CHASE,
@@ -40,7 +40,7 @@ static void lift(struct observation *o, uint32_t first, uint32_t every, uint32_t
             o->result.values[(size_t)p * SAMPLES + i] += cycles;
 }
 
-/* Uniform noise and 1% outliers of up to 500 cycles. */
+/* Adds uniform noise, and 1 % outliers of up to 500 cycles. */
 static void disturb(struct observation *o, struct rng *rng, uint32_t noise)
 {
     for (size_t i = 0; i < o->result.value_count; i++) {
@@ -85,7 +85,8 @@ static void a_step_has_its_ends_and_its_height(void **state)
     observation_free(&o);
 }
 
-/* Between the plateaus, more and more loads miss. The step begins with the first of them. */
+/* Between the plateaus, more and more loads miss. The step begins with the first load that
+ * misses. */
 static void a_slope_belongs_to_the_step(void **state)
 {
     struct observation o;
@@ -104,8 +105,8 @@ static void a_slope_belongs_to_the_step(void **state)
     observation_free(&o);
 }
 
-/* With half an entry, every second load misses. With a sixteenth, one in sixteen does, and no
- * median shows it. */
+/* At a stride of half an entry, every second load misses. At a sixteenth of an entry, one load in
+ * sixteen misses, and no median rises. */
 static void a_stride_shorter_than_the_entry_lifts_a_share(void **state)
 {
     (void)state;
@@ -180,8 +181,8 @@ static void a_lone_point_and_a_fall_are_no_steps(void **state)
     observation_free(&o);
 }
 
-/* Lines have distances up to 60 cycles apart. A "step" of less than that spread comes from
- * another choice of lines. */
+/* The latencies of lines differ by up to 60 cycles. A rise below that spread comes from another
+ * choice of lines, and is not a step. */
 static void a_step_lost_in_the_spread_is_not_seen(void **state)
 {
     struct observation o;
@@ -196,7 +197,7 @@ static void a_step_lost_in_the_spread_is_not_seen(void **state)
     observation_free(&o);
 }
 
-/* Noise and outliers may move only the height, and only by the noise. */
+/* Noise and outliers may change only the height of a step, and only by the size of the noise. */
 static void noise_does_not_move_a_step(void **state)
 {
     struct rng rng = {.state = paper_seed("noise", 12)};
@@ -218,7 +219,7 @@ static void noise_does_not_move_a_step(void **state)
     }
 }
 
-/* Neither the order of the loads of a point nor the distance of the memory has an effect. */
+/* The order of the loads of a point and the distance of the memory have no effect. */
 static void order_and_distance_do_not_matter(void **state)
 {
     struct rng rng = {.state = paper_seed("order and distance", 13)};
@@ -272,8 +273,8 @@ static void counts_the_share_above_a_threshold(void **state)
     observation_free(&o);
 }
 
-/* Every page has a line of its own, and the first ones have near lines. From `full` pages on,
- * all miss. */
+/* Every page has a line of its own, and the lines of the first pages are near. From `full` pages
+ * on, all pages miss. */
 static void fill_from_lines(struct observation *o, uint64_t full, struct rng *rng)
 {
     for (uint32_t p = 0; p < POINTS; p++)
@@ -286,7 +287,8 @@ static void fill_from_lines(struct observation *o, uint64_t full, struct rng *rn
         }
 }
 
-/* An H200 without the virtual memory API: larger footprints meet lines that are farther away. */
+/* On an H200 without the virtual memory API, larger footprints contain lines that are farther
+ * away. */
 static void lines_further_away_are_no_step(void **state)
 {
     struct observation o;
@@ -297,12 +299,13 @@ static void lines_further_away_are_no_step(void **state)
     begin_sweep(&o, 0);
     fill_from_lines(&o, UINT64_MAX, &rng);
     assert_int_equal(sweep_find_steps(&o, true, steps), 0);
-    assert_int_equal(sweep_find_steps(&o, false, steps), 1); /* one if lines are excluded */
+    assert_int_equal(sweep_find_steps(&o, false, steps),
+                     1); /* the sweep finds a step if it does not test for far lines */
     fill_from_lines(&o, 40, &rng);
     assert_int_equal(sweep_find_steps(&o, true, steps), 1);
     assert_true(steps[0].last_fit_pages <= 38 && steps[0].full_pages >= 40);
-    /* The penalty is 60, plus the 24 that the far lines are slower by. The sweep cannot separate
-     * the two. */
+    /* The penalty is 60 cycles, and the far lines are 24 cycles slower. The sweep cannot separate
+     * the two causes. */
     assert_true(steps[0].penalty_cycles >= 60 - 5 && steps[0].penalty_cycles <= 60 + 24 + 5);
     free(o.result.values);
 }

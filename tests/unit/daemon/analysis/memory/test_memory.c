@@ -1,5 +1,5 @@
 /* test_memory.c: results of observations of other kinds of memory, and the probes that are
- * requested next. The numbers are made up; simulated and recorded ones are in
+ * requested next. The numbers are invented. Simulated and recorded numbers are in
  * tests/sim/test_memory.c and tests/replay. */
 #include "analysis/memory/memory.h"
 #include "base/units.h"
@@ -64,7 +64,7 @@ static void add(const struct probe_spec *spec, uint32_t count, enum reason reaso
     assert_int_equal(observation_set_add(&set, &o, &err), STATUS_OK);
 }
 
-/* A READ with this throughput in each repeat; SM 0 reads everything. */
+/* Adds a READ with this throughput in each repeat. SM 0 makes all reads. */
 static void add_read(struct probe_spec spec, uint64_t bytes, double gbps)
 {
     spec.point_count = 1;
@@ -83,7 +83,7 @@ static void add_curve(enum memory_kind kind, const double (*points)[2], uint32_t
         add_read(read_spec(kind), (uint64_t)(points[i][0] * MIB), points[i][1]);
 }
 
-/* A walk: each `every`th load takes `slow` cycles, the others take `quick` cycles. */
+/* Adds a walk: each `every`th load takes `slow` cycles, and the other loads take `quick` cycles. */
 static void add_walk(enum memory_kind kind, uint64_t stride, uint64_t pages, uint32_t every,
                      uint32_t quick, uint32_t slow)
 {
@@ -145,10 +145,11 @@ static void the_cliff_lies_at_nine_tenths(void **state)
     assert_int_equal(m->reach_bytes.v, 640 * MIB);
     assert_int_equal(m->onset_bytes.v, 672 * MIB);
     assert_true(m->beyond_gbps.v > 14.9 && m->beyond_gbps.v < 15.1);
-    assert_int_equal(m->windows_reach_bytes.known, MAYBE_NOT_OBSERVABLE); /* 1 GiB at least */
+    assert_int_equal(m->windows_reach_bytes.known,
+                     MAYBE_NOT_OBSERVABLE); /* the reach is at least 1 GiB */
     assert_int_equal(m->group_reach_bytes.v, 512 * MIB);
     assert_int_equal(m->group_onset_bytes.v, 1024 * MIB);
-    assert_int_equal(m->sms_to_fill.v, SMS); /* one SM is not enough */
+    assert_int_equal(m->sms_to_fill.v, SMS); /* one SM does not saturate the link */
     assert_int_equal(m->curve_count, CLIFF);
     assert_true(m->curve[CLIFF - 1].by_group_gbps.v > 2 * m->curve[CLIFF - 1].by_sm_gbps.v);
     assert_int_equal(fp.memory[MEMORY_MANAGED_HOST - 1].probed_bytes.reason, REASON_NOT_MEASURED);
@@ -196,7 +197,7 @@ static void the_entry_is_the_shortest_stride_that_always_misses(void **state)
     add_walk(MEMORY_HOST_PINNED, 128 * KIB, 8192, 0, 2040, 0);
     add_walk(MEMORY_HOST_PINNED, 64 * KIB, 16384, 1, 2040, 2600);
     m = derive(&fp, MEMORY_HOST_PINNED);
-    assert_false(IS_KNOWN(m->entry_bytes)); /* it may be even shorter */
+    assert_false(IS_KNOWN(m->entry_bytes)); /* the entry may be even shorter */
     add_walk(MEMORY_HOST_PINNED, 32 * KIB, 32768, 2, 2040, 2600);
     m = derive(&fp, MEMORY_HOST_PINNED);
     assert_int_equal(m->entry_bytes.v, 64 * KIB);
@@ -254,18 +255,18 @@ static void one_kind_after_the_other_while_there_is_time(void **state)
     add(&step.specs[0], 0, REASON_NOT_PERMITTED);
     assert_true(next(DEPTH_FULL, &step));
     assert_int_equal(step.specs[0].memory, MEMORY_HOST_PINNED);
-    set.limits.memory_ms = 5; /* the first curve has taken 10 */
+    set.limits.memory_ms = 5; /* the first curve has taken 10 ms */
     assert_false(next(DEPTH_FULL, &step));
-    set.limits.memory_ms = 60; /* 50 are left, and every curve takes longer */
+    set.limits.memory_ms = 60; /* 50 ms are left, and every curve takes longer */
     assert_false(next(DEPTH_FULL, &step));
-    set.limits.memory_ms = 600; /* 768 MiB of pinned memory take 485 */
+    set.limits.memory_ms = 600; /* 768 MiB of pinned memory take 485 ms */
     assert_true(next(DEPTH_FULL, &step));
     set.limits.memory_ms = 0;
     set.limits.host_memory_bytes = MIB;
     assert_false(next(DEPTH_FULL, &step));
 }
 
-/* For memory that the L2 cache holds, only regions of many times the cache size count. */
+/* If the L2 cache holds this kind of memory, only regions of many times the cache size count. */
 static void managed_memory_on_the_device_is_probed_far_beyond_the_cache(void **state)
 {
     static const double small[][2] = {{32, 9000}, {64, 6600}, {256, 4700}};
@@ -282,12 +283,12 @@ static void managed_memory_on_the_device_is_probed_far_beyond_the_cache(void **s
             const struct probe_spec refused = read_spec((enum memory_kind)kind);
             add(&refused, 0, REASON_NOT_PERMITTED);
         }
-    assert_false(next(DEPTH_FULL, &step)); /* it would take too much device memory */
+    assert_false(next(DEPTH_FULL, &step)); /* the probe needs too much device memory */
     assert_true(next(DEPTH_MEMORY, &step));
     assert_int_equal(spec->memory, MEMORY_MANAGED_DEVICE);
     assert_true(spec->points[0] >= 32 * set.gpu.l2_cache_bytes);
     assert_int_equal(spec->points[spec->point_count - 1], 18 * GIB);
-    set.limits.free_bytes = 4 * GIB; /* its usable 3 GiB hold fewer than two regions */
+    set.limits.free_bytes = 4 * GIB; /* 3 GiB are usable, which is less than two regions need */
     assert_false(next(DEPTH_MEMORY, &step));
     add_curve(MEMORY_MANAGED_DEVICE, small, 3);
     assert_int_equal(derive(&fp, MEMORY_MANAGED_DEVICE)->probed_bytes.reason,

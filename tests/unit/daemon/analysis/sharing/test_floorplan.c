@@ -21,7 +21,7 @@ struct chip {
     uint16_t colour[REACH_MAX_SMS];
 };
 
-/* A regular die whose ids alternate between `clusters` clusters, and in each cluster between
+/* Makes a regular die. Its ids alternate between `clusters` clusters, and in each cluster between
  * `groups` groups. */
 struct die {
     uint32_t clusters, groups, group_units, unit_sms;
@@ -94,7 +94,7 @@ static bool same_partition(const struct topology *a, const struct topology *b)
     return memcmp(&a->partition, &b->partition, sizeof(a->partition)) == 0;
 }
 
-/* Returns whether the die without the SMs of this candidate looks like the chip. */
+/* Returns whether the die without the SMs of this candidate has the pattern of the chip. */
 static void check_candidate(const struct topology *t, uint32_t k)
 {
     const struct disabled_sms *const dis = &t->disabled;
@@ -127,7 +127,8 @@ static bool is_candidate(const struct topology *t, const bool *gone)
 
 static const struct die k80_die = {1, 5, 3, 1};
 
-/* All 105 pairs: the true pair is always listed, and every listed pair gives the same pattern. */
+/* For each of 105 missing pairs, the true pair is listed, and every listed pair gives the same
+ * pattern. */
 static void test_k80_pairs(void **state)
 {
     char signatures[105][FINGERPRINT_SIGNATURE_BYTES];
@@ -167,13 +168,13 @@ static void test_k80_pairs(void **state)
     assert_int_equal(pairs, 105);
     assert_int_equal(distinct, 91);
     assert_int_equal(by_count[1], 78);
-    assert_int_equal(by_count[2], 24); /* twelve patterns that two pairs give */
-    assert_int_equal(by_count[3], 3);  /* one pattern that three pairs give */
+    assert_int_equal(by_count[2], 24); /* two pairs give each of twelve patterns */
+    assert_int_equal(by_count[3], 3);  /* three pairs give the same pattern */
 }
 
 /* ---- measured chips ---- */
 
-/* Units of each group, in the order of the ids: "0 24 64:1 25 46". */
+/* Parses the units of each group, in the order of the ids: "0 24 64:1 25 46". */
 static void chip_from_units(const char *text, uint32_t unit_sms, struct chip *out)
 {
     uint16_t group = 0;
@@ -189,8 +190,9 @@ static void chip_from_units(const char *text, uint32_t unit_sms, struct chip *ou
     }
 }
 
-/* The group maps of two H200s, on which rounds and the pair matrix agreed. The data sheet of the
- * chip specifies 144 SMs. The second chip has lost three units of one cluster, all of one group. */
+/* The group maps of two H200s. Rounds and the pair matrix agree on both chips. The data sheet of
+ * the chip specifies 144 SMs. The second chip has lost three units of one cluster, which are in one
+ * group. */
 static void test_measured_h200(void **state)
 {
     static const struct {
@@ -227,7 +229,7 @@ static void test_measured_h200(void **state)
     }
 }
 
-/* Karnagel's figure 12: six groups of five pairs. Two pairs are missing after SM 43, and two
+/* Karnagel's figure 12 has six groups of five pairs. Two pairs are missing after SM 43, and two
  * later pairs have changed places. The number of missing SMs is found, but not their place. */
 static void test_two_units_swapped(void **state)
 {
@@ -264,7 +266,7 @@ static void any_die(struct rng *r, uint32_t clusters, struct die *out)
     } while (die_groups(out) < 2 || die_sms(out) < 8 || die_sms(out) > 160);
 }
 
-/* Removes whole units; `*gone_sms` gets the number of SMs. */
+/* Removes whole units from the die and writes the number of removed SMs to `*gone_sms`. */
 static void lose_units(struct rng *r, const struct die *d, bool *gone, uint32_t *gone_sms)
 {
     const uint32_t units = die_sms(d) / d->unit_sms;
@@ -312,8 +314,8 @@ static bool check_answer(const struct die *d, const struct topology *t)
     return true;
 }
 
-/* SMs are numbered in order. The answer contains the truth, has the same pattern from a smaller
- * die, or is "not sure". */
+/* SMs are numbered in order. The answer contains the true die, or a smaller die with the same
+ * pattern, or it is "not sure". */
 static void test_random_in_order(void **state)
 {
     struct rng r = {.state = seed()};
@@ -350,7 +352,8 @@ static void test_random_in_order(void **state)
 }
 
 /* Ids alternate between the clusters, and in each cluster between the groups that still have a
- * unit. The first cluster gives `early` units in its turns and the others last of all. */
+ * unit. The first `early` units of the first cluster get ids in turn with the other clusters. Its
+ * other units get the last ids. */
 static void take_dealt(const struct die *d, const bool *gone, uint32_t early, struct chip *out)
 {
     const uint32_t per_cluster = d->groups * d->group_units;
@@ -377,8 +380,8 @@ static void take_dealt(const struct die *d, const bool *gone, uint32_t early, st
     }
 }
 
-/* The remaining SMs are numbered. The counts are right, or the answer is "not sure". Positions
- * are only given if the order of the die also explains the ids. */
+/* The remaining SMs are numbered. The counts must be right, or the answer is "not sure". The answer
+ * has positions only if the order of the die also explains the ids. */
 static void test_random_dealt(void **state)
 {
     struct rng r = {.state = seed()};
@@ -401,11 +404,11 @@ static void test_random_dealt(void **state)
         whole += IS_KNOWN(t.full_sm_count) && t.full_sm_count.v == die_sms(&d) ? 1 : 0;
     }
     print_message("of %d dies %u are known, %u of them whole\n", RANDOM_DIES, known, whole);
-    assert_true(whole > RANDOM_DIES / 5); /* fewer would make the test meaningless */
+    assert_true(whole > RANDOM_DIES / 5); /* with fewer known dies the test has no meaning */
 }
 
-/* Groups without any order, and dies with implausible losses. Every answer is consistent, and
- * each candidate gives the pattern that the answer reports. */
+/* The chips have groups without any order, or implausible losses. Every answer must be consistent,
+ * and each candidate must give the pattern that the answer reports. */
 static void test_random_groups(void **state)
 {
     struct rng r = {.state = seed()};
@@ -429,8 +432,8 @@ static void test_random_groups(void **state)
     assert_int_equal(known, 0);
 }
 
-/* The hardest case: the largest GPUs, in which every row has losses. The search must end with a
- * sound answer. */
+/* On the largest GPUs, in which every row has losses, the search takes longest. It must end with a
+ * consistent answer. */
 static void test_work_is_bounded(void **state)
 {
     static const struct die dies[] = {
@@ -482,20 +485,21 @@ static void test_nothing_to_say(void **state)
     conclude(&chip, &t);
     expect_absent(&t, MAYBE_NOT_OBSERVABLE, REASON_NO_TRACE);
     for (uint16_t i = 0; i < 12; i++)
-        chip.colour[i] = i / 2; /* one stretch per group: a missing one would not show */
+        chip.colour[i] =
+            i / 2; /* one stretch of ids per group, so a missing stretch would not be visible */
     conclude(&chip, &t);
     expect_absent(&t, MAYBE_NOT_OBSERVABLE, REASON_NO_TRACE);
     for (uint16_t i = 0; i < 12; i++)
         chip.colour[i] = i % 3;
     number_groups(&chip, &t);
-    floorplan_derive(13, &t); /* one SM in no group */
+    floorplan_derive(13, &t); /* one SM is in no group */
     expect_absent(&t, MAYBE_UNKNOWN, REASON_TOO_LITTLE_DATA);
     t.partition.group_count = 0;
     floorplan_derive(12, &t);
     expect_absent(&t, MAYBE_UNKNOWN, REASON_NOT_MEASURED);
 }
 
-/* Each group is one stretch: the short one is found, but not the gap in it. */
+/* Each group is one stretch of ids. The short stretch is found, but not the place of its gap. */
 static void test_groups_in_stretches(void **state)
 {
     struct chip chip = {.sms = 30};
@@ -503,12 +507,12 @@ static void test_groups_in_stretches(void **state)
 
     (void)state;
     for (uint16_t i = 0; i < 30; i++)
-        chip.colour[i] = i < 22 ? i / 8 : 3; /* 8, 8, 6, 8 */
+        chip.colour[i] = i < 22 ? i / 8 : 3; /* groups of 8, 8, 6 and 8 SMs */
     conclude(&chip, &t);
     assert_int_equal(t.full_sm_count.v, 32);
     assert_string_equal(t.disabled.signature, "4x8/2:2");
     assert_int_equal(t.disabled.candidate_count.known, MAYBE_NOT_OBSERVABLE);
-    chip.sms = 15; /* 8, 7: a single short one is no pattern */
+    chip.sms = 15; /* groups of 8 and 7 SMs: one short group is not a pattern */
     conclude(&chip, &t);
     expect_absent(&t, MAYBE_UNKNOWN, REASON_IRREGULAR);
 }

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* The result of the level searches: only the level under test. */
+/* Returns the result of the level searches for the level under test, without other levels. */
 static struct level_estimate level_of(const struct paper_gpu *gpu, uint32_t k)
 {
     const struct paper_level *l = &gpu->levels[k];
@@ -103,7 +103,7 @@ static void rounds_and_pairs_find_the_same_groups(void **state)
     observation_set_free(&set);
 }
 
-/* A level shared by all SMs, and a level that each SM has for itself. */
+/* One level is shared by all SMs, and one level is private to each SM. */
 static void one_for_all_and_each_its_own(void **state)
 {
     struct paper_gpu gpu;
@@ -130,8 +130,8 @@ static void one_for_all_and_each_its_own(void **state)
     observation_set_free(&set);
 }
 
-/* Random groups, ids with gaps, noise and outliers: the partition is right, and a pivot that
- * needs more votes gets them. */
+/* With random groups, ids with gaps, noise and outliers, the partition is right. A pivot that needs
+ * more votes gets them. */
 static void any_groups_come_back(void **state)
 {
     struct rng rng = {.state = paper_seed("groups", 31)};
@@ -255,7 +255,8 @@ static void a_contradiction_is_a_conflict(void **state)
     observation_set_free(&set);
 }
 
-/* A pivot that lost nothing to its own thrashing gives no information about others. */
+/* If a pivot's own thrashing evicts none of its entries, the pivot gives no information about other
+ * SMs. */
 static void a_pivot_that_lost_nothing_decides_nothing(void **state)
 {
     struct paper_gpu gpu;
@@ -275,8 +276,8 @@ static void a_pivot_that_lost_nothing_decides_nothing(void **state)
     observation_set_free(&set);
 }
 
-/* Near the threshold a pivot requests more votes, up to fifteen. An SM that still loses about
- * half of the pivot's loss is on no side, and there is no conclusion. */
+/* If an SM is near the threshold, its pivot requests more votes, up to fifteen. If the loss of the
+ * SM still is about half of the pivot's loss, there is no conclusion. */
 static void a_narrow_vote_asks_for_more(void **state)
 {
     struct paper_gpu gpu;
@@ -304,8 +305,8 @@ static void a_narrow_vote_asks_for_more(void **state)
     observation_set_free(&set);
 }
 
-/* A round with another stride, or one that primes more pages than fit, gives no information
- * about this level. */
+/* A round with another stride gives no information about this level, and neither does a round that
+ * primes more pages than fit. */
 static void each_round_is_about_one_level(void **state)
 {
     struct paper_gpu gpu;
@@ -320,7 +321,7 @@ static void each_round_is_about_one_level(void **state)
     spec.stride_bytes = 64 * MIB;
     assert_int_equal(sharing_probed_level(&spec, gpu.sm_count, levels, 2), -1);
     spec = round_of(&gpu, 0);
-    spec.flush_pages = 600; /* more than 600 together with the slices */
+    spec.flush_pages = 600; /* together with the slices, the SMs access more than 600 pages */
     assert_int_equal(sharing_probed_level(&spec, gpu.sm_count, levels, 2), -1);
     spec = round_of(&gpu, 0);
     spec.thrash_pages = 600; /* evicts nothing */

@@ -1,4 +1,4 @@
-/* test_window_level.c: which level limits a window, for given sharing. */
+/* test_window_level.c: finds the level that limits a window, for given sharing. */
 #include "analysis/sharing/window_level.h"
 #include "base/units.h"
 #include "tests/unit/support/paper_gpu.h"
@@ -33,8 +33,8 @@ static void a_conflict_outweighs_all(void **state)
     assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
 }
 
-/* A level is private if a sample of SMs evicted no other SM. Fewer SMs are not enough, and one
- * eviction settles it. */
+/* A level is private if the SMs of a sample evict entries of no other SM. A smaller sample is not
+ * enough, and one eviction proves that the level is not private. */
 static void private_needs_a_sample(void **state)
 {
     (void)state;
@@ -48,7 +48,8 @@ static void private_needs_a_sample(void **state)
     s.lone_pivots -= 1;
     assert_int_equal(sharing_derive(&s, SMS), SHARED_UNKNOWN);
     s = (struct sharing_estimate){.rounds = 4, .lone_pivots = 4, .grouped_sms = 4};
-    assert_int_equal(sharing_derive(&s, 4), SHARED_SM); /* all SMs of this GPU */
+    assert_int_equal(sharing_derive(&s, 4),
+                     SHARED_SM); /* the sample contains all SMs of this GPU */
 }
 
 static void all_or_groups(void **state)
@@ -149,7 +150,7 @@ static void a_window_level_that_is_not_refined_has_no_reach(void **state)
     s.levels[0].counted = true;
     assert_int_equal(structure_reach_bytes(&s).v, 200 * MIB);
     assert_int_equal(structure_recommended_bytes(&s).v, 198 * MIB);
-    s.levels[0].lo_pages = 1; /* nothing is left of one entry after the margin */
+    s.levels[0].lo_pages = 1; /* the level has one entry, and the margin takes it */
     assert_false(IS_KNOWN(structure_recommended_bytes(&s)));
 }
 

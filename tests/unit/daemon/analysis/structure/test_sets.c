@@ -16,15 +16,14 @@
 
 enum { MOST_STEPS = 64, MOST_SETS = 512, MOST_WAYS = 32, HIT = 300, PENALTY = 60 };
 
-/* The pages that miss in a cyclic walk over a level, for a cycle of `pages` pages from page
- * `base` on. */
+/* The rule that decides which pages miss in a cyclic walk over a level. */
 struct rule {
     uint32_t sets;
     uint32_t ways[MOST_SETS];
     uint32_t victims;
     uint32_t (*set_of)(const struct rule *rule, uint64_t page);
     bool arbitrary;      /* victims are random */
-    uint32_t scatter;    /* spread of the distances of pages, in cycles */
+    uint32_t scatter;    /* largest difference between the latencies of pages, in cycles */
     double slow_share;   /* outliers */
     uint32_t miss_noise; /* cycles by which a miss may be shorter */
     double flaky_share;  /* share of missing pages that hit in half of the laps */
@@ -36,10 +35,12 @@ static uint32_t by_modulo(const struct rule *rule, uint64_t page)
     return (uint32_t)(page % rule->sets);
 }
 
-/* Assigns pages in turn to each set that has room left, and starts again (Mei's unequal sets). */
+/* Assigns pages in turn to each set that has ways left. When all ways are assigned, it starts again
+ * (Mei's unequal sets). */
 static uint32_t by_turns(const struct rule *rule, uint64_t page)
 {
-    static uint32_t of_turn[MOST_SETS * MOST_WAYS]; /* of the last rule, since dealing is slow */
+    static uint32_t of_turn[MOST_SETS * MOST_WAYS]; /* the order of the last rule is kept, because
+                                                       computing it is slow */
     static uint32_t ways[MOST_SETS];
     static uint32_t turns;
 
@@ -60,7 +61,7 @@ static uint32_t by_hash(const struct rule *rule, uint64_t page)
     return (uint32_t)(rng_next(&r) % rule->sets);
 }
 
-/* The low bits of the page number, folded with the higher ones (256 sets). */
+/* Returns the low bits of the page number, folded with the higher bits (256 sets). */
 static uint32_t by_fold(const struct rule *rule, uint64_t page)
 {
     return (uint32_t)(page ^ page >> 8 ^ page >> 16) % rule->sets;
@@ -86,8 +87,8 @@ static uint32_t cycles_of(struct rule *r, uint64_t page, bool misses)
     return cycles;
 }
 
-/* Sets that contain more pages than ways. There are none if the victim buffer holds all of the
- * excess. */
+/* Finds the sets that contain more pages than ways. No set overflows if the victim buffer holds all
+ * excess pages. */
 static void overflows(const struct rule *r, uint64_t base, uint64_t pages, bool *out)
 {
     uint32_t in[MOST_SETS] = {0};
@@ -123,7 +124,7 @@ static void answer(struct rule *r, const struct probe_spec *spec, struct observa
     }
 }
 
-/* The estimate of the level before its sets are probed, in the state after the refinement. */
+/* Returns the estimate of the level before its sets are probed, like after the refinement. */
 static void before(struct rule *r, struct structure *s)
 {
     bool over[MOST_SETS];
@@ -222,7 +223,8 @@ static void unequal_sets_show_in_the_steps(void **state)
     assert_int_equal(e.ways.reason, REASON_NOT_APPLICABLE);
 }
 
-/* From one start it looks like one set of 17 and six of 8. The other starts show the difference. */
+/* A walk from one start gives the same result as one set of 17 and six sets of 8. Walks from other
+ * starts give another result. */
 static void a_victim_entry_is_not_a_wide_set(void **state)
 {
     (void)state;
@@ -267,8 +269,8 @@ static void many_sets_are_sampled(void **state)
     assert_int_equal(e.victim_entries.v, 1);
 }
 
-/* From a later start, a folded page number fills the sets unevenly, and the first step comes
- * sooner. An H200 behaves like this (docs/measurements). */
+/* If a cycle starts at a later page, a folded page number fills the sets unevenly, and the first
+ * step comes sooner. An H200 behaves like this (docs/measurements). */
 static void a_victim_entry_behind_folded_sets(void **state)
 {
     (void)state;
@@ -281,7 +283,8 @@ static void a_victim_entry_behind_folded_sets(void **state)
     assert_int_equal(e.victim_entries.v, 1);
 }
 
-/* The number of entries equals 256 sets of 8, but the sets are unequal: there is no conclusion. */
+/* The number of entries equals 256 sets of 8 ways, but the sets are unequal, so there is no
+ * conclusion. */
 static void what_does_not_add_up_is_not_said(void **state)
 {
     (void)state;
@@ -318,7 +321,7 @@ static void one_way_leaves_no_choice(void **state)
     assert_int_equal(e.sets.v, 32);
 }
 
-/* One load in a hundred is slow, and the distances of pages differ by more than the cost of a
+/* One load in a hundred is slow, and the latencies of pages differ by more than the cost of a
  * miss. */
 static void outliers_and_scatter_change_nothing(void **state)
 {
@@ -336,7 +339,7 @@ static void outliers_and_scatter_change_nothing(void **state)
         assert_runs(&e, 1, &(struct set_run){.ways = 4, .sets = 16});
 }
 
-/* Some pages miss in nine laps of ten: neither LRU nor arbitrary replacement is certain. */
+/* Some pages miss in nine of ten laps, so neither LRU nor arbitrary replacement is certain. */
 static void in_between_is_not_sure(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* test_group_reads.c: groups alone and in pairs, on a chip that reads by rule. The results are
- * the throughput of each group, and the groups that share a TLB or bandwidth. */
+/* test_group_reads.c: reads by single groups and by pairs of groups, on a chip whose throughput
+ * follows a rule. The results are the throughput of each group, and the groups that share a TLB or
+ * bandwidth. */
 #include "analysis/throughput/group_reads.h"
 #include "analysis/throughput/throughput.h"
 #include "base/rng.h"
@@ -18,16 +19,17 @@ enum { GROUPS = 6, MOST_STEPS = 40, NOBODY = 99 };
 
 struct chip {
     uint32_t sizes[GROUPS];
-    double per_sm[GROUPS];    /* GB/s of one SM, alone */
+    double per_sm[GROUPS];    /* throughput of one SM that reads alone, in GB/s */
     uint32_t tlb_of[GROUPS];  /* groups with the same number share one TLB */
-    double most_gbps[GROUPS]; /* total limit of the groups of a pipe; 0 means no limit */
+    double most_gbps[GROUPS]; /* limit of the sum of all groups of a pipe; 0 means no limit */
     uint32_t pipe_of[GROUPS];
     double reach_bytes;
-    double noise;     /* relative, of a throughput */
-    double edge_us;   /* from the start of the first SM to the start of the last */
-    uint32_t hiccups; /* number of first reads of pairs that are half as fast */
-    uint32_t jumps;   /* number of first probes of one group whose first read is 5 % off */
-    uint32_t asked[3][THROUGHPUT_MORE_REPEATS + 1]; /* number of probes by windows and repeats */
+    double noise;     /* noise of a throughput, relative to it */
+    double edge_us;   /* time from the start of the first SM to the start of the last */
+    uint32_t hiccups; /* number of pairs whose first read is half as fast */
+    uint32_t jumps;   /* number of groups whose first read is 5 % faster or slower */
+    uint32_t asked[3][THROUGHPUT_MORE_REPEATS +
+                      1]; /* number of requested probes, by windows and repeats */
     struct rng rng;
 };
 
@@ -60,15 +62,15 @@ static uint32_t sm_count(const struct chip *c)
     return sms;
 }
 
-/* Returns GB/s of one SM: as fast as alone, unless its TLB must reach too far or its pipe is
- * full. */
+/* Returns the throughput of one SM in GB/s. The SM is slower than alone if its TLB does not hold
+ * the windows or its pipe is full. */
 static double speed_of(const struct chip *c, const struct probe_spec *spec, uint64_t region,
                        uint32_t id)
 {
     const uint32_t g = group_of(c, id);
     bool tlb_window[PROBE_MAX_WINDOWS] = {false};
     uint32_t working = 0;
-    uint32_t reached = 0; /* SMs whose windows this TLB holds */
+    uint32_t reached = 0; /* number of SMs whose windows this TLB holds */
     double wanted = 0;
     for (uint32_t k = 0; k < sm_count(c); k++) {
         const uint16_t w = spec->window_of_sm[k];
@@ -198,7 +200,7 @@ static void groups_that_share_nothing(void **state)
     assert_true(t.pairs.worst_ratio.v > 0.98);
 }
 
-/* There are hundreds of pairs, so a pair that is not slow is read once. */
+/* There are hundreds of pairs, so a pair that is not slow is read only once. */
 static void pairs_are_read_once(void **state)
 {
     struct chip c = plain_chip();
@@ -213,7 +215,7 @@ static void pairs_are_read_once(void **state)
     assert_int_equal(t.evidence.pairs.repeats, 1);
 }
 
-/* A pair that was slow by chance is read again, and is no longer slow. */
+/* A pair that is slow by chance is read again, and the second read is not slow. */
 static void a_slow_pair_is_read_again(void **state)
 {
     struct chip c = plain_chip();
@@ -246,14 +248,15 @@ static void a_group_is_read_again_if_it_disagrees(void **state)
     assert_int_equal(t.groups[0].evidence.alone_gbps.repeats, THROUGHPUT_MORE_REPEATS);
 }
 
-/* A pair reads for a shorter time than a group alone, and is not slower because of it. */
+/* A pair reads for a shorter time than a group alone. The shorter time must not make the pair count
+ * as slow. */
 static void a_short_read_is_no_slow_one(void **state)
 {
     struct chip c = plain_chip();
     struct topology t;
 
     (void)state;
-    c.edge_us = 40; /* a sixth of 250 us, and a tenth of 400 */
+    c.edge_us = 40; /* a sixth of 250 us, and a tenth of 400 us */
     conclude(&c, 128 * GIB, &t);
     assert_int_equal(t.pairs.measured, GROUPS * (GROUPS - 1) / 2);
     assert_int_equal(t.pairs.slow_count, 0);
@@ -291,7 +294,7 @@ static void shared_bandwidth_is_no_tlb(void **state)
     assert_float_equal(t.pairs.worst_ratio.v, 300.0 / 480, 0.02);
 }
 
-/* Groups of four SMs that have the same throughput as those of six. */
+/* Groups of four SMs have the same throughput as groups of six SMs. */
 static void speed_need_not_follow_sms(void **state)
 {
     (void)state;

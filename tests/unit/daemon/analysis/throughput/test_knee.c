@@ -1,6 +1,7 @@
-/* test_knee.c: memory and translation of a GPU overlap. If both take nearly the same time,
- * random accesses take as long as the larger alone, in every fingerprint of docs/measurements.
- * The cost of a miss is taken from the largest region of the curve, which is not judged. */
+/* test_knee.c: memory and translation of a GPU overlap. If both take nearly the same time, random
+ * accesses take as long as the larger of the two times. The test checks this on every fingerprint
+ * of docs/measurements. The cost of a miss is taken from the largest region of the curve, so this
+ * region is not checked. */
 #include "types/access.h"
 #include "fingerprint/fingerprint.h"
 #include "fingerprint/fingerprint_read.h"
@@ -15,14 +16,14 @@
 #include <jansson.h>
 #include <math.h>
 
-/* The smaller time is at least this share of the larger. Adding them by their sixth powers would
- * cost 2.7 % or more. */
+/* The smaller time is at least this share of the larger one. The sixth root of the sum of their
+ * sixth powers is at least 2.7 % above the larger time. */
 static const double NEAR = 0.75;
 static const double LESS = 0.02, MORE = 0.01;
 
 struct knee {
     uint32_t chips, points;
-    double least, most; /* measured time / larger of the two times */
+    double least, most; /* measured time divided by the larger of the two times */
 };
 
 static bool load(const char *path, struct fingerprint *out)
@@ -41,7 +42,7 @@ static double miss_share(const struct fingerprint *fp, uint64_t region_bytes)
     return 1 - (double)fp->windows.reach_bytes.v / (double)region_bytes;
 }
 
-/* Judges one measured region of accesses of `bytes` each. */
+/* Checks one measured region, read with accesses of `bytes` each. */
 static void judge(const struct fingerprint *fp, double miss_ns, uint32_t bytes,
                   struct maybe_f64 plateau_gbps, const struct curve_point *p, struct knee *knee)
 {

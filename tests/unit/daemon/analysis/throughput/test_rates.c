@@ -1,4 +1,4 @@
-/* test_rates.c: throughput of other kinds of access, from hand-made observations. */
+/* test_rates.c: finds the throughput of other kinds of access, from hand-made observations. */
 #include "analysis/throughput/throughput.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint_check.h"
@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-/* The GPU on paper makes the same number of accesses of any size. It reads 1000 GB/s with 128
- * bytes inside the reach of 19200 MiB, and a quarter beyond. */
+/* The GPU on paper makes the same number of accesses of any size. With accesses of 128 bytes it
+ * reads 1000 GB/s within the reach of 19200 MiB, and a quarter of that beyond the reach. */
 struct bench {
     struct paper_gpu gpu;
     struct observation_set set;
@@ -43,7 +43,7 @@ static struct probe_spec naive(enum access access, uint32_t bytes)
                                .window_sms = REACH_MAX_SMS};
 }
 
-/* Three windows over one region, by whole groups or across groups. */
+/* Makes a read of three windows over one region, by whole groups or across groups. */
 static struct probe_spec windows(const struct bench *b, uint64_t bytes, bool by_group)
 {
     struct probe_spec spec = naive(ACCESS_WRITE, 32);
@@ -132,7 +132,8 @@ static void no_reach_no_points(void **state)
     ask(&b, naive(ACCESS_READ, 32));
     conclude(&b);
     assert_int_equal(b.fp.throughput.rates[0].point_count, 0);
-    assert_float_equal(b.fp.throughput.rates[0].plateau_gbps.v, 62.5, 1); /* at 48 GiB */
+    assert_float_equal(b.fp.throughput.rates[0].plateau_gbps.v, 62.5,
+                       1); /* the region has 48 GiB */
 }
 
 static void by_group_is_kept_at_the_largest_region(void **state)
@@ -155,7 +156,7 @@ static void by_group_is_kept_at_the_largest_region(void **state)
     assert_float_equal(r->points[1].naive_gbps.v, 62.5, 1);
 }
 
-/* The curve and the rates do not take points of each other. */
+/* Points of the curve are not added to the rates, nor points of the rates to the curve. */
 static void curve_and_rates_are_kept_apart(void **state)
 {
     struct bench b;
@@ -187,7 +188,8 @@ static void too_little_memory_gives_no_rates(void **state)
     assert_int_equal(b.fp.throughput.rate_count, 0);
 }
 
-/* There are more regions than the list has room for. It has the ones that fit, ascending. */
+/* There are more regions than the list has room for. The list contains the regions that fit, in
+ * ascending order. */
 static void points_are_bounded(void **state)
 {
     struct bench b;

@@ -1,4 +1,4 @@
-/* test_throughput.c: throughput of random reads, from hand-made observations. */
+/* test_throughput.c: finds the throughput of random reads, from hand-made observations. */
 #include "analysis/throughput/throughput.h"
 #include "base/units.h"
 #include "tests/unit/support/paper_gpu.h"
@@ -41,7 +41,7 @@ static struct probe_spec naive(void)
                                .window_sms = REACH_MAX_SMS};
 }
 
-/* Three windows over 36 GiB, by whole groups or across groups. */
+/* Makes a read of three windows over 36 GiB, by whole groups or across groups. */
 static struct probe_spec windows(const struct bench *b, bool by_group)
 {
     struct probe_spec spec = naive();
@@ -81,7 +81,7 @@ static void the_plateau_is_inside_the_reach(void **state)
     observation_set_free(&b.set);
 }
 
-/* The throughputs of the groups add up to the throughput of all. */
+/* The throughputs of the groups add up to the throughput of the whole GPU. */
 static void groups_share_the_plateau(void **state)
 {
     struct bench b;
@@ -141,7 +141,7 @@ static void windows_by_group_and_by_sm_are_told_apart(void **state)
     observation_set_free(&b.set);
 }
 
-/* One repeat that a neighbor slowed down does not move the median of three. */
+/* One repeat that a neighbor slows down does not change the median of three repeats. */
 static void one_slow_repeat_does_not_count(void **state)
 {
     struct bench b;
@@ -195,13 +195,13 @@ static void too_little_memory_behind_the_range_is_said(void **state)
     assert_false(IS_KNOWN(b.fp.throughput.plateau_gbps));
     assert_int_equal(b.fp.throughput.plateau_gbps.reason, REASON_NO_DEVICE_MEMORY);
     assert_int_equal(b.fp.throughput.curve_count, 0);
-    b.set.gpu.l2_cache_bytes = 0; /* with an unknown L2 size, the memory is enough */
+    b.set.gpu.l2_cache_bytes = 0; /* if the L2 size is unknown, the size of the memory is enough */
     assert_true(throughput_is_from_memory(&b.set));
     observation_set_free(&b.set);
 }
 
-/* There are more regions than the curve has points. It has the ones that fit, ascending, without
- * duplicates. */
+/* There are more regions than the curve has points. The curve contains the regions that fit, in
+ * ascending order and without duplicates. */
 static void the_curve_is_bounded_and_ascends(void **state)
 {
     struct bench b;

@@ -45,7 +45,8 @@ static void figures_8_and_19_and_section_8_2_are_exact(void **state)
     assert_int_equal(e.packed_misses[2], 2);
     assert_int_equal(e.aware_misses, 2);
     assert_int_equal(e.matrix_bits, 48 * 47 * 3);
-    assert_int_equal((e.matrix_bits / 8 + 50) / 100, 8); /* 0.8 KB, in hundreds of bytes */
+    assert_int_equal((e.matrix_bits / 8 + 50) / 100,
+                     8); /* sizes are in units of 100 bytes, so 8 means 0.8 KB */
 }
 
 static uint64_t page_of(uint64_t l4, uint64_t l3, uint64_t l2, uint64_t l1)
@@ -171,7 +172,8 @@ static void lines_and_pages_of_a_warp_are_distinct_and_complete(void **state)
 enum { BEFORE = 3, ROUNDS = 10 };
 static const struct lab_op one_op[] = {{BEFORE, 0, 0}};
 
-/* Each thread reads its own page, the same in each iteration. The context has the pages of a warp.
+/* Each thread reads its own page, which is the same in each iteration. The context contains the
+ * pages of a warp.
  */
 static void own_pages(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                       uint32_t iteration, uint32_t op, uint64_t out[LAB_LANES])
@@ -231,13 +233,14 @@ static void one_load_takes_the_cycles_of_its_parts(void **state)
 {
     (void)state;
     struct lab_machine m = small();
-    /* Three instructions come before the load: first level, second level, memory. */
+    /* Three instructions come before the load. The load takes the time of the first level, the
+     * second level and memory. */
     struct lab_result r = run_job(&m, 1, 1);
     const uint64_t load = 1 + 60 + 65;
     assert_int_equal(r.cycles, BEFORE * 4 + load);
     assert_int_equal(r.all.idle_cycles, load - 4);
     assert_int_equal(r.all.instructions, BEFORE + 1);
-    /* Later iterations hit the first level. */
+    /* Loads of later iterations hit the first level. */
     r = run_job(&m, 1, ROUNDS);
     assert_int_equal(r.cycles, BEFORE * 4 + load + (ROUNDS - 1) * (BEFORE * 4 + 4));
     assert_int_equal(r.all.line_misses, 1);
@@ -263,12 +266,12 @@ static void a_shared_line_brings_its_neighbor(void **state)
     const uint64_t there = lab_memory_read(m, 0, 1000, 0, &hit);
     assert_false(hit);
     assert_int_equal(there, 60 + 65);
-    assert_int_equal(lab_memory_read(m, 0, 1001, 10, &hit), there); /* the line is on its way */
+    assert_int_equal(lab_memory_read(m, 0, 1001, 10, &hit), there); /* the line is in transfer */
     assert_true(hit);
     (void)lab_memory_read(m, 0, 1002, 10, &hit);
     assert_false(hit);
     assert_int_equal(m->dram_lines, 2);
-    /* A line occupies the port for 8 cycles, an entry for 2. */
+    /* A line occupies the port for 8 cycles, and an entry occupies it for 2 cycles. */
     assert_int_equal(m->port_free[0], 10 + 2 * 8);
     (void)lab_memory_read_entry(m, 0, 1003, 100, &hit);
     assert_true(hit);
@@ -338,7 +341,8 @@ static void all_machines_do_the_same_work(void **state)
         m.cores = 2;
         m.warps = 16;
         assert_int_equal(lab_engine_run(&m, of_core, 3, &none, NULL), STATUS_OK);
-        /* In every cycle, a core is idle or issues. No line is faster than the memory channels. */
+        /* In every cycle, a core is idle or issues an instruction. Lines do not arrive faster than
+         * the memory channels allow. */
         assert_int_equal(none.all.idle_cycles + m.issue_cycles * none.all.instructions,
                          none.all.core_cycles);
         assert_true(none.all.line_misses <= none.all.lines);
@@ -366,7 +370,7 @@ static void all_machines_do_the_same_work(void **state)
             assert_int_equal(lab_engine_run(&m, of_core, 3, &again, NULL), STATUS_OK);
             assert_memory_equal(&r, &again, sizeof r);
         }
-        /* Packing changes the warps, not the work of the threads. */
+        /* Compaction changes the warps, but not the work of the threads. */
         m.sched = (struct lab_sched_desc){.order = LAB_GREEDY_OLDEST};
         for (uint32_t bits = 0; bits <= 3; bits++) {
             m.compact = (struct lab_compact_desc){true, bits > 0, bits};
@@ -416,7 +420,7 @@ static void a_band_is_judged_over_the_jobs_it_names(void **state)
         .metric = LOSS, .a = NAIVE_128_3, .b = NO_TLB, .over = EACH, .low = 50, .high = 60};
     assert_true(pichai_value(r, &p, 0) == 50);
     assert_true(pichai_part_holds(r, &p));
-    p.high = 59.9; /* the last job loses 60 % */
+    p.high = 59.9; /* the loss of the last job is 60 % */
     assert_false(pichai_part_holds(r, &p));
     p.over = AT_LEAST;
     p.which = 5;
@@ -438,7 +442,8 @@ static void a_band_is_judged_over_the_jobs_it_names(void **state)
     p = (struct pichai_part){
         .metric = BEST, .list = {NAIVE_128_3, HITS}, .count = 2, .low = 1, .high = 1};
     assert_true(pichai_part_holds(r, &p));
-    r->of[HITS][3].cycles = 0; /* no number to compare with, so no band contains it */
+    r->of[HITS][3].cycles =
+        0; /* there is no number to compare with, so no band contains the result */
     assert_false(pichai_part_holds(
         r, &(struct pichai_part){
                .metric = SHARE, .a = HITS, .b = HITS, .c = HITS, .low = -1e9, .high = 1e9}));

@@ -103,7 +103,8 @@ static void all_warps_load_until_one_loses_its_lines(void **state)
     (void)state;
     struct lab_locality_state *s = losing(0, 1);
     assert_int_equal(lab_locality_may_load(s, ALL, 0), ALL);
-    /* A miss of another warp's line, or of a line that was not evicted, is no loss. */
+    /* A miss does not count as lost locality if the line belongs to another warp, or if it was not
+     * evicted. */
     lab_locality_evicted(s, 2, 5);
     lab_locality_missed(s, 3, 5, 1, 900);
     lab_locality_missed(s, 2, 6, 1, 900);
@@ -116,17 +117,18 @@ static void all_warps_load_until_one_loses_its_lines(void **state)
 static void who_lost_most_loads_and_the_last_of_the_others_wait(void **state)
 {
     (void)state;
-    /* 100 losses in 1000 instructions give a score of 100 x 8 x cutoff / 1000. The cutoff is 8 x
-     * 100. */
+    /* 100 lost lines in 1000 instructions give a score of 100 x 8 x cutoff / 1000. The cutoff is 8
+     * x 100. */
     struct lab_locality_state *s = losing(100, 1);
     const uint64_t score = 100 * 8 * (WARPS * 100) / 1000;
-    const uint32_t others = (uint32_t)(WARPS * 100 - score + 99) / 100; /* the last reaches it */
+    const uint32_t others = (uint32_t)(WARPS * 100 - score + 99) /
+                            100; /* the score of the last warp reaches the cutoff */
     assert_int_equal(s->score[3], score);
     const uint64_t may = lab_locality_may_load(s, ALL, 1000);
     assert_true(may >> 3 & 1);
     assert_int_equal(__builtin_popcountll(may), 1 + others);
-    /* A point is lost in each cycle of CCWS's simulator, which is four cycles here. With the
-     * base score again, all may load. */
+    /* A score falls by one point in each cycle of CCWS's simulator, which is four cycles here. When
+     * the score is the base score again, all warps may load. */
     assert_int_not_equal(lab_locality_may_load(s, ALL, 1000 + 2 * (score - 100)), ALL);
     assert_int_equal(lab_locality_may_load(s, ALL, 1000 + 4 * (score - 100)), ALL);
     lab_locality_free(s);
@@ -151,7 +153,8 @@ static void a_deep_hit_counts_more(void **state)
     assert_non_null(s);
     lab_locality_hit(s, 0, 0, 10);
     lab_locality_hit(s, 1, 3, 10);
-    lab_locality_hit(s, 1, 7, 10); /* deeper than the weights, so the last weight counts */
+    lab_locality_hit(
+        s, 1, 7, 10); /* the hit is deeper than the list of weights, so the last weight counts */
     assert_int_equal(s->score[0], 101);
     assert_int_equal(s->score[1], 116);
     lab_locality_free(s);
@@ -167,7 +170,7 @@ static void a_warp_that_ended_counts_no_more(void **state)
     assert_int_equal(s->hits, 0);
     assert_int_equal(s->instructions, 1000);
     assert_int_equal(lab_locality_may_load(s, ALL, 1000), ALL);
-    /* The cutoff is computed from the warps that are left. */
+    /* The cutoff is computed from the number of warps that have not ended. */
     lab_locality_evicted(s, 2, 5);
     lab_locality_missed(s, 2, 5, 100, 1100);
     (void)lab_locality_may_load(s, 0xc, 1200);
@@ -186,7 +189,8 @@ static void a_later_loss_may_score_less(void **state)
     lab_locality_free(s);
 }
 
-/* The new warp has the score of the warp that ended, 0, until it loses a line. It waits first. */
+/* A new warp begins with the score 0 of the warp that ended, until the new warp loses a line. At
+ * first the new warp must wait. */
 static void the_next_warp_in_a_place_begins_with_nothing(void **state)
 {
     (void)state;
@@ -207,7 +211,7 @@ static void a_tag_that_was_missed_stays(void **state)
     struct lab_locality_state *s = losing(1, 1);
     lab_locality_missed(s, 3, 77, 1, 1000);
     assert_int_equal(s->hits, 2);
-    /* After eight other tags of its set, the tag is gone. */
+    /* After eight other tags have entered its set, the tag is evicted. */
     for (uint32_t i = 1; i <= 8; i++)
         lab_locality_evicted(s, 3, 77 + 2 * i);
     lab_locality_missed(s, 3, 77, 1, 1000);

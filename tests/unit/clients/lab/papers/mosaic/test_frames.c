@@ -1,5 +1,6 @@
-/* test_frames.c: the allocators of Mosaic, and the allocators that it is compared with. Single
- * rules come from the paper. Random allocations and releases must keep invariants. */
+/* test_frames.c: the allocators of Mosaic, and the allocators that the paper compares Mosaic with.
+ * Some tests check single rules of the paper. Others check invariants during random allocations and
+ * releases. */
 #include "base/rng.h"
 #include "clients/lab/papers/mosaic/frames.h"
 #include "tests/share.h"
@@ -47,9 +48,9 @@ static struct frames *made(enum frames_policy policy, bool compact)
 
 /* ---- invariants ---- */
 
-/* Checks that every page has its own place, and that a large page is one aligned frame in order.
- * A frame has one owner unless the policy shares frames. `exact` is false for frames with
- * foreign data. */
+/* Checks that every page has its own place, and that the pages of a large page fill an aligned
+ * frame in order. A frame has one owner unless the policy shares frames. `exact` is false if some
+ * frames contain data of other applications. */
 static void check(const struct frames *f, bool shared, bool exact)
 {
     static uint32_t owner[FRAMES * FRAMES_PAGES];
@@ -167,7 +168,8 @@ static void below_the_threshold_a_large_page_is_splintered_and_its_frame_freed(v
     struct frames *f = made(FRAMES_COCOA, true);
     struct changes seen = {0};
     (void)state;
-    /* Frame 0 is merged. Its remaining pages move to frame 6, which has the same channel. */
+    /* Frame 0 is merged. The remaining pages of frame 0 move to frame 6, which has the same
+     * channel. */
     assert_true(frames_alloc(f, 0, 0, 6 * FRAMES_PAGES));
     assert_true(frames_alloc(f, 0, 8 * FRAMES_PAGES, 10));
     frames_on_change(f, note, &seen);

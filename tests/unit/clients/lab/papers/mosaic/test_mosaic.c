@@ -96,9 +96,9 @@ struct host {
         uint64_t at;
     } events[HOST_EVENTS];
     uint32_t count;
-    uint64_t resolved_at[8]; /* time of the resolution for each core */
+    uint64_t resolved_at[8]; /* time at which the translation of each core was resolved */
     uint32_t faulted[8];     /* number of faults of each core */
-    uint32_t fault;          /* the last fault that was reported */
+    uint32_t fault;          /* number of the fault that was reported last */
     uint64_t arrived_at, now;
     struct mosaic_mmu *mmu;
 };
@@ -182,7 +182,7 @@ static void close_bench(struct bench *b)
     frames_free(b->frames);
 }
 
-/* A core that waits for the walk of another core then hits the second level. */
+/* A core that waits for the walk of another core hits the second level after the walk. */
 static void misses_to_one_page_share_a_walk_and_then_hit(void **state)
 {
     struct bench b;
@@ -197,7 +197,7 @@ static void misses_to_one_page_share_a_walk_and_then_hit(void **state)
     assert_int_equal(n.l2_lookups, 3);
     assert_int_equal(n.l2_misses, 1);
     assert_int_equal(n.walks, 1);
-    /* A walk is four loads, after the ten cycles of the second level. */
+    /* After the ten cycles of the second level, a walk makes four loads. */
     assert_true(b.host.resolved_at[0] > 10 + 4 * 10);
     assert_in_range(b.host.resolved_at[1], b.host.resolved_at[0] + 10, b.host.resolved_at[0] + 11);
     assert_true(mosaic_mmu_translate(b.host.mmu, 0, 0, 0, 5000, &at));
@@ -206,7 +206,7 @@ static void misses_to_one_page_share_a_walk_and_then_hit(void **state)
     close_bench(&b);
 }
 
-/* Table 1: misses of the first level are merged before they reach the second. */
+/* Table 1: misses of the first level are merged before they reach the second level. */
 static void a_line_on_its_way_is_waited_for(void **state)
 {
     struct mosaic_memory *m = mosaic_memory_new(2);
@@ -232,7 +232,7 @@ static void a_channel_moves_a_line_in_five_cycles(void **state)
     uint64_t last = 0;
     (void)state;
     assert_non_null(m);
-    /* Two of 12 lines are in one channel. */
+    /* Two of the 12 lines are in the same channel. */
     for (uint32_t i = 0; i < 100; i++) {
         const uint64_t at = mosaic_memory_read(m, 0, i / 2 * 12 + i % 2, 0);
         last = at > last ? at : last;
@@ -363,7 +363,7 @@ static void blocks_lie_as_the_pattern_says(void **state)
         assert_int_equal(line_at(GEN_TILE, i, 0), i * ROW);
         assert_int_equal(line_at(GEN_TILE, BLOCK + i, 0), i * ROW + 1);
     }
-    /* Ten blocks in a grid, 64 in a row: the seventh step ends in the next rows. */
+    /* A grid has ten blocks, and a row has 64: the seventh step ends in the next rows. */
     assert_int_equal(line_at(GEN_TILE, 0, 6), 60);
     assert_int_equal(line_at(GEN_TILE, 4 * BLOCK, 6), BLOCK * ROW);
 }
@@ -411,7 +411,7 @@ static void runs_repeat_whatever_the_threads(void **state)
 }
 
 /* The bus transfers pages of all applications in turn. Beside a large application, a small one
- * waits for twice its own data, and the large one for all data. */
+ * waits for twice its own data. The large application waits for all data. */
 static void the_bus_serves_all_in_turn(void **state)
 {
     enum { SMALL, LARGE = GEN_MOSAIC_APPS - 1 };
@@ -433,8 +433,8 @@ static void the_bus_serves_all_in_turn(void **state)
     assert_true(waits[0][0] - latency > 1e6);
 }
 
-/* The memory instructions of all warps of a core wait behind a miss. A walk has four loads of at
- * least 95 cycles. No core requests another page before its first walk has ended. */
+/* While a core has a miss, the memory instructions of all its warps wait. A walk has four loads of
+ * at least 95 cycles. No core requests another page before its first walk has ended. */
 static void a_core_waits_for_one_translation(void **state)
 {
     const struct mosaic_workload w = mosaic_workload(2);
@@ -471,7 +471,8 @@ static void warps_wait_for_their_own_pages_from_the_bus(void **state)
     assert_int_equal(r.instructions[0], 100ull * l.warps * (gen_mosaic_app(2)->gap + 1u));
 }
 
-/* Translation only costs time. So the ideal TLB is the fastest, up to the order of events. */
+/* Translation only adds time. So the ideal TLB is the fastest, except for effects of the order of
+ * events. */
 static void no_design_beats_the_ideal_tlb(void **state)
 {
     (void)state;
