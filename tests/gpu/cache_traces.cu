@@ -1,39 +1,42 @@
 /* cache_traces.cu: checks the statements of docs/caches.md about L1 and L2 with walks that differ
- * from those of reachd. The walks are whole laps of line after line, by the CUDA runtime and in
- * plain memory. Prints one line per number.
+ * from those of reachd. The walks load line after line in whole laps. The program uses the CUDA
+ * runtime and plain memory. It prints one line per number.
  *
  * cache_traces l1 KIB LAPS FIRST LAST STEP STRIDE
  *
- *     Beside KIB of shared memory, cycles of FIRST, FIRST + STEP, .. LAST lines, STRIDE lines
- *     apart, LAPS times: "l1 LINES STRIDE SM misses LAP:COUNT .. trace HEX". The trace has a bit
- *     for each line (the first in the lowest bit of the first digit) that missed in the last lap.
+ *     A block that takes KIB of shared memory walks FIRST, FIRST + STEP, .. LAST lines, STRIDE
+ *     lines apart, LAPS times: "l1 LINES STRIDE SM misses LAP:COUNT .. trace HEX". The trace has a
+ *     bit for each line, which is set if the line missed in the last lap. The first line has the
+ *     lowest bit of the first digit.
  *
  * cache_traces divisions
  *
- *     "division HINT BLOCK THREADS LINES": how many lines stay if a kernel prefers HINT KiB of
- *     shared memory for an SM (0: no preference) and each of its blocks takes BLOCK KiB, so which
- *     division of its array the driver gave the SM.
+ *     "division HINT BLOCK THREADS LINES": the number of lines that stay in L1 if a kernel prefers
+ *     HINT KiB of shared memory for an SM (0: no preference) and each of its blocks takes BLOCK
+ *     KiB. LINES shows how the driver divided the array of the SM into L1 and shared memory.
  *
  * cache_traces fetch
  *
- *     "fetch LIMIT TRACE": a walk in order of 64 sectors of 32 bytes that are not in the L2, for
- *     each limit of the fetch granularity that the driver takes; H and M.
+ *     "fetch LIMIT .. TRACE", for each fetch granularity of the L2 that the driver accepts: a walk
+ *     in order over sectors of 32 bytes that are not in the L2. TRACE has H for a hit and M for a
+ *     miss of each of the first 64 sectors.
  *
  * cache_traces line
  *
- *     "line STRIDE MIB MISSES SAMPLES": all SMs have loaded one word of each STRIDE bytes of MIB;
- *     how many of these are in memory.
+ *     "line STRIDE MIB MISSES SAMPLES": all SMs load one word of each STRIDE bytes of MIB. MISSES
+ *     of SAMPLES of these words are then not in the L2.
  *
  * cache_traces age
  *
- *     "age MIB HITS SAMPLES": all SMs have loaded 256 MiB in order; which part of what was loaded
- *     MIB before the end is still there. "again MIB HITS SAMPLES": of 8 MiB that were loaded again
- *     after each 8 MiB, when MIB had been loaded in all: LRU keeps them, FIFO does not.
+ *     "age MIB HITS SAMPLES": all SMs load 256 MiB in order. HITS of SAMPLES of the lines that were
+ *     loaded MIB before the end are still in the L2. "again MIB HITS SAMPLES": 8 MiB are loaded
+ *     again after each other 8 MiB, until MIB are loaded. HITS of SAMPLES of the repeated lines are
+ *     still in the L2. LRU keeps them, FIFO does not.
  *
  * cache_traces first GIB
  *
- *     "first STRIDE CYCLES ..": the first accesses to memory of GIB that nothing has touched, at
- *     strides from 2 MiB to 1 GiB, each in a part of its own.
+ *     "first STRIDE CYCLES ..": the cycles of the first accesses to untouched memory of GIB, at
+ *     strides from 2 MiB to 1 GiB. Each stride has a part of the memory.
  */
 #include "common.cuh"
 #include <cuda_runtime.h>
@@ -168,8 +171,8 @@ static u32 kept_lines(u64 base, u32 sms, u32 threads, u32 dynamic_bytes, l1_answ
     return kept;
 }
 
-/* Preferences for shared memory, with blocks that take little of it or all of it, and that have one
- * warp or half of the threads of an SM. */
+/* Runs kernels with several preferences for shared memory. Their blocks take little of the shared
+ * memory or all of it, and have one warp or half of the threads of an SM. */
 static void run_divisions()
 {
     static const u32 hints[] = {0, 8, 16, 32, 64, 100, 132, 164, 196};

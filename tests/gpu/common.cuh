@@ -1,5 +1,5 @@
-/* common.cuh: shared parts of the tests in CUDA: errors end the program, random numbers from a
- * counter, the SM of a thread, and functions of the driver. Plain CUDA; `mix`, `sm_id` and
+/* common.cuh: shared parts of the tests in CUDA: checks that end the program after an error, random
+ * numbers from a counter, the SM of a thread, and functions of the driver. `mix`, `sm_id` and
  * `driver_symbol` are inline, so a test need not use all of them. */
 #ifndef REACH_TESTS_GPU_COMMON_CUH
 #define REACH_TESTS_GPU_COMMON_CUH
@@ -19,7 +19,8 @@
         }                                                                                          \
     } while (0)
 
-/* A bijection; mix(0) is 0 (splitmix64, Steele, Lea, Flood 2014). */
+/* Mixes the bits of a number. It is a bijection with mix(0) = 0 (splitmix64, Steele, Lea, Flood
+ * 2014). */
 static __host__ __device__ inline uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -34,7 +35,8 @@ static __device__ inline uint32_t sm_id()
     return id;
 }
 
-/* Returns a function of the driver, which the build machine need not have. */
+/* Returns a function of the driver, looked up at run time because the build machine may lack a
+ * driver. */
 #define DRIVER(name) ((decltype(&name))driver_symbol(#name))
 static inline void *driver_symbol(const char *name)
 {

@@ -1,20 +1,21 @@
-/* cuco.cu: a Bloom filter of cuCollections as it is, in scopes (add_if, contains_if) and in windows
- * (reach_cuco.cuh).
+/* cuco.cu: tests a Bloom filter of cuCollections in three forms: unchanged, in scopes (add_if,
+ * contains_if) and in windows (reach_cuco.cuh).
  *
  *     cuco URI GPU BYTES KEYS
- *     cuco --host    what needs no GPU: the predicates' ranges, and the output of contains_if
+ *     cuco --host    tests the parts that need no GPU: the ranges of the predicates, and the output
+ *                    of contains_if
  *
- * First a filter of 16 bits per key, in which all three must find every added key. Of the same
- * number of other keys they may find the share that blocked Bloom filters promise. Then follow
- * speeds over BYTES. Driven by test_cuco.py; cuco_common.cuh describes the output. Built only if
- * there is a copy of cuCollections (.ci/cuco).
+ * The first part uses a filter of 16 bits per key. Every form must find every added key. Of equally
+ * many other keys it may find the share that the theory of blocked Bloom filters gives. The second
+ * part measures speeds over BYTES. test_cuco.py runs the program; cuco_common.cuh describes the
+ * output. It is built only if there is a copy of cuCollections (.ci/cuco).
  */
 #include "reach_cuco.cuh"
 
 #include "cuco_common.cuh"
 
 #include <cuco/hash_functions.cuh>
-/* The header and the name of the default policy, before and after November 2024. */
+/* cuCollections renamed the header and the default policy in November 2024. */
 #if __has_include(<cuco/bloom_filter_policies.cuh>)
 #include <cuco/bloom_filter_policies.cuh>
 #define DEFAULT_POLICY cuco::default_filter_policy
@@ -44,9 +45,9 @@ struct setting {
     windowed_filter windowed;
 };
 
-/* ---- one call of each way ------------------------------------------------------------------- */
+/* ---- one call of each form ------------------------------------------------------------------ */
 
-/* The number of blocks is odd: see reach_odd_items. */
+/* Rounds the number of blocks down to an odd number (see reach_odd_items). */
 static stock_filter stock_of(const setting &s)
 {
     const size_t blocks = reach_odd_items(s.bytes / BLOCK_BYTES);

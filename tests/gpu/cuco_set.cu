@@ -1,15 +1,17 @@
-/* cuco_set.cu: a hash set of cuCollections as it is, and one in windows (reach_cuco_set.cuh).
+/* cuco_set.cu: tests a hash set of cuCollections unchanged, and one in windows
+ * (reach_cuco_set.cuh).
  *
  *     cuco_set URI GPU BYTES KEYS
- *     cuco_set --host    what needs no GPU: the places of the windows' sets
+ *     cuco_set --host    tests the part that needs no GPU: the memory of each set of a window
  *
- * First a set of 2 slots per key: each key must be new once, be found and be what find returns, and
- * no other key be found. Then a set over BYTES, which is filled until half of its slots are used:
- * speeds of the last RUNS times KEYS, and then all its keys are looked up, and KEYS other keys.
- * Driven by test_cuco.py; cuco_common.cuh describes the output.
+ * The first part uses a set of 2 slots per key. Each key must be new once and be contained, and
+ * find must return it. No other key may be contained. The second part fills a set over BYTES until
+ * half of its slots are used. It measures the speed of the last RUNS insertions of KEYS keys, of
+ * lookups of all its keys, and of lookups of KEYS other keys. test_cuco.py runs the program;
+ * cuco_common.cuh describes the output.
  *
- * Both hash with xxhash_64: cuco's default has 32 bits, and with it keys would start their probes
- * in the first 2^32 slots, 32 GiB.
+ * Both sets hash with xxhash_64. The default hash of cuCollections has 32 bits, so keys would start
+ * their probes in the first 2^32 slots, which are 32 GiB.
  */
 #include "reach_cuco_set.cuh"
 
@@ -87,7 +89,7 @@ static set_ref ref_over(void *memory, uint64_t bytes)
                    storage{extent_of(bytes), (storage::window_type *)memory}};
 }
 
-/* ---- one call of each way ------------------------------------------------------------------- */
+/* ---- one call of each set ------------------------------------------------------------------- */
 
 struct setting {
     void *memory;
@@ -111,7 +113,7 @@ static auto made(uint64_t from)
     return thrust::make_transform_iterator(thrust::counting_iterator<uint64_t>(from), mixed{});
 }
 
-/* Both ways have the same calls. */
+/* The calls that both sets have. */
 struct stock_way {
     static constexpr const char *name = "stock";
     stock_set set;

@@ -1,13 +1,20 @@
 /* gpu_load.cu: a neighbor that holds device memory, or that works on the GPU.
  *
- *     gpu_load --free           prints "FREE TOTAL", the bytes that a process sees, and ends
- *     gpu_load --leave BYTES    takes all but BYTES, prints one line, holds it until standard input
- * ends gpu_load --read BYTES     reads at random in this many bytes, from all SMs and without a
- * pause, until standard input ends gpu_load --work KIND SIZE   works without a pause, one batch
- * after the other is queued: long MS     kernels of this many milliseconds that read at random on all
- * SMs short US    kernels of this many microseconds on all SMs copy BYTES  copies on the device It
- * prints "working"; for each line "progress" of standard input it prints "STEPS SECONDS", its steps
- * and their time; "pause" and "go" stop and resume it. It ends with standard input.
+ *     gpu_load --free            prints "FREE TOTAL", the bytes that a process sees, and exits
+ *     gpu_load --leave BYTES     takes all memory except BYTES, prints one line, and holds the
+ *                                memory until standard input ends
+ *     gpu_load --read BYTES      reads at random in BYTES from all SMs, without a pause, until
+ *                                standard input ends
+ *     gpu_load --work KIND SIZE  works without a pause until standard input ends
+ *
+ * The kinds of work, which is queued batch after batch:
+ *
+ *     long MS     kernels of MS milliseconds that read at random on all SMs
+ *     short US    kernels of US microseconds on all SMs
+ *     copy BYTES  copies of BYTES on the device
+ *
+ * With --work the program prints "working". For each input line "progress" it prints "STEPS
+ * SECONDS", the number of steps so far and their time. "pause" and "go" stop and resume the work.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -44,7 +51,7 @@ static void take_pieces(size_t piece, size_t leave)
     }
 }
 
-/* Does some milliseconds of dependent loads all over `words`. */
+/* Makes dependent loads at random places of `words` for some milliseconds. */
 __global__ void read_at_random(const uint64_t *words, uint64_t count, uint64_t *sink)
 {
     uint64_t x = 88172645463325252ull + blockIdx.x * 7919ull + threadIdx.x;

@@ -1,18 +1,19 @@
-/* l2_sides.cu: the sides of the L2 by two other methods than in reachd, for
+/* l2_sides.cu: finds the sides of the L2 by two other methods than reachd, for
  * tests/gpu/test_caches.py.
  *
  *     l2_sides loads GRANULE
- *         Of each SM, one load of each of GRANULES lines, a granule apart, right after another SM
- *         has stored to them (row "store"), and right after all SMs have read 256 MiB of other
- *         memory (row "cold"). After a store some SMs find all lines near: those rows place no SM.
- *         Prints "store SM CYCLES .." and "cold SM CYCLES ..".
+ *         Times one load of each of GRANULES lines, GRANULE bytes apart, for each SM. It prints
+ *         "store SM CYCLES ..", right after another SM has stored to the lines, and
+ *         "cold SM CYCLES ..", right after all SMs have read 256 MiB of other memory. After a store
+ *         some SMs find all lines near; such rows place no SM.
  *
  *     l2_sides reads GRANULE SM,SM,.. MIB ..
- *         Random reads of 512 bytes by all SMs. The list has the SMs of one side. Sorts granules by
- *         what an atomic of the first listed SM takes, and prints for each size: MIB, and GB/s of
- *         every SM anywhere, in granules near to it, and in granules far from it.
+ *         Measures random reads of 512 bytes by all SMs. The list has the SMs of one side. The
+ *         program sorts the granules by the time of an atomic from the first SM of the list. For
+ *         each size it prints MIB and three rates in GB/s: every SM reads in all granules, in the
+ *         granules near to it, and in the granules far from it.
  *
- * Memory is zero. Best of RUNS.
+ * Memory is zero. A rate is the best of RUNS.
  */
 #include "common.cuh"
 
@@ -39,7 +40,7 @@ enum {
 };
 static const uint64_t SWEEP_BYTES = 256 << 20;
 
-/* The first block on this SM does the work. */
+/* Returns true for one thread of the first block on this SM, which then does the work. */
 static __device__ bool is_first(uint32_t sm, uint32_t *taken)
 {
     return threadIdx.x == 0 && sm_id() == sm && atomicExch(taken, 1u) == 0;

@@ -1,19 +1,20 @@
-/* onchip.cu: shared memory, clusters and loads in flight by other methods than in reachd, for
- * tests/gpu/test_onchip.py. Prints one line per number.
+/* onchip.cu: measures shared memory, clusters and loads in flight by other methods than reachd, for
+ * tests/gpu/test_onchip.py. It prints one line per number.
  *
  *     onchip banks
- *         A warp of which W lanes want different words of one bank and all others likewise, in a
- *         pattern that no stride has: "banks WAYS CYCLES", for 32 banks of 4 bytes. Words hold an
- *         index, not an address.
+ *         "banks WAYS CYCLES": a load of a warp of which WAYS lanes read different words of one
+ *         bank. No stride gives this pattern of lanes. There are 32 banks of 4 bytes. The words
+ *         contain an index, not an address.
  *     onchip clusters
- *         By the CUDA runtime, with another amount of shared memory than reachd: "fits SIZE N" as
- *         the occupancy says; "cluster SIZE SM .." for each cluster of a launch of N, by %smid;
- *         "latency SIZE CYCLES", the median over pairs of ranks of a generic load of an index.
+ *         Launches clusters by the CUDA runtime, with another amount of shared memory than reachd.
+ *         "fits SIZE N": the number of clusters that CUDA reports to fit. "cluster SIZE SM ..": the
+ *         SMs of each cluster of a launch of N, by %smid. "latency SIZE CYCLES": the median cycles
+ *         of a generic load of an index, over all pairs of ranks.
  *     onchip speed MIB WARPS LOADS [SM,SM,..]
- *         Random reads of 128 bytes of plain memory, each SM within MIB of its own, by all SMs or
- *         by those listed: "speed WARPS LOADS SMS GB/s". By events, the difference between the best
- *         of RUNS kernels and the best of RUNS that read twice as much, so that start and end of a
- *         kernel do not count.
+ *         "speed WARPS LOADS SMS GB/s": random reads of 128 bytes of plain memory, by all SMs or
+ *         by the listed SMs. Each SM reads within its own MIB. The time is the difference between
+ *         the best of RUNS kernels and the best of RUNS that read twice as much, so that the start
+ *         and the end of a kernel do not count.
  */
 #include "common.cuh"
 
@@ -34,7 +35,7 @@ enum { WARP = 32, LOADS = 256, SM_SLOTS = 512, MOST = 16, RUNS = 3, ROUNDS = 800
 
 /* ---- banks ---- */
 
-/* Lanes i, i + 1, .. of a group of `ways` want rows 0, 1, .. of bank 32 / ways * k + 5. */
+/* The lanes of group k, which has `ways` lanes, read rows 0, 1, .. of bank (k + 5) % 32. */
 __global__ void time_ways(uint32_t ways, uint32_t *out)
 {
     __shared__ volatile uint32_t words[32 * 32];

@@ -1,13 +1,13 @@
-/* partition.cu: reach_partition.cuh on a GPU: is every key where it belongs, from no key to more
- * than 2^31, also from a graph; and how many keys per second. test_partition.py runs it. Prints
- * "ok"/"not ok" lines, then rows of a table that begin with "|".
+/* partition.cu: tests reach_partition.cuh on a GPU: from no key to more than 2^31 keys, also from a
+ * graph. It then measures the keys per second. test_partition.py runs it. It prints "ok"/"not ok"
+ * lines, then rows of a table that begin with "|".
  *
  *   partition [SEED [LOG2]]     2^LOG2 keys for the speeds, default 2^30
  *
- * Proof of a result with positions: within a range positions ascend, so they differ; key i of the
- * output is the key that was at its position, and lies in the range that the offsets say. Then the
- * output is a permutation of the input, stable, and partitioned. Keys alone and other payloads are
- * compared with that.
+ * The check of a result uses positions as payload. Positions must ascend within a range, so they
+ * differ. Key i of the output must be the input key at its position, and must lie in the range of
+ * the offsets. Then the output is a permutation of the input, stable, and partitioned. Results with
+ * keys alone and with other payloads are compared with this result.
  */
 #include "reach_partition.cuh"
 
@@ -110,7 +110,7 @@ template <class Key, class Position> struct arrays {
     void *temp;
     size_t temp_bytes;
 
-    /* `all` also tests pairs and a second output. */
+    /* Tests one case. If `all` is set, it also tests pairs and a second output. */
     arrays(uint64_t n, const reach_ranges &ranges, bool all)
         : count(n), temp(nullptr), temp_bytes(0)
     {
@@ -211,7 +211,7 @@ template <class Key, class Position> static bool try_sizes(uint64_t below, uint6
     return right;
 }
 
-/* Tests more keys than 32 bits can count. `null` if memory is too small. */
+/* Tests more keys than 32 bits can count, if memory is large enough. */
 static void try_many(uint64_t seed)
 {
     const uint64_t count = (1ull << 32) + 12345;

@@ -1,5 +1,5 @@
-/* scattered.cuh: memory whose adjacent virtual pieces are not adjacent in physical memory, as far
- * as handles of the driver allow that. */
+/* scattered.cuh: allocates memory whose adjacent virtual pieces are not adjacent in physical
+ * memory, if the driver permits that for its handles. */
 #ifndef REACH_TESTS_GPU_SCATTERED_CUH
 #define REACH_TESTS_GPU_SCATTERED_CUH
 

@@ -1,12 +1,15 @@
-/* scattered_reads.cu: random 128-byte reads over memory made of short physical runs, like in a job
- * whose allocator maps small handles.
+/* scattered_reads.cu: measures random 128-byte reads over memory that consists of short physical
+ * runs, like in a job whose allocator maps small handles.
  *
- *     scattered_reads BYTES RUN   takes BYTES of device memory in handles of RUN bytes each, maps
- * them side by side in random order, prints "ready", then answers lines:
+ *     scattered_reads BYTES RUN
  *
- *     BYTES                       GB/s of all SMs reading anywhere in the first BYTES
- *     BYTES N FIRST LENGTH .. W.. the same with N windows (first byte and length of each), and the
- *                                 window of each SM by its id, -1: none
+ * The program takes BYTES of device memory in handles of RUN bytes each, maps them side by side in
+ * random order, and prints "ready". Then it answers each input line with a rate in GB/s:
+ *
+ *     BYTES                        all SMs read anywhere in the first BYTES
+ *     BYTES N FIRST LENGTH .. W..  each SM reads in one of N windows. FIRST and LENGTH are the
+ *                                  first byte and the length of a window. W is the window of each
+ *                                  SM by its id, or -1 for none.
  */
 #include "common.cuh"
 #include "scattered.cuh"

@@ -1,11 +1,12 @@
-/* several_reads.cu: items that read one row of each of several allocations, at random.
+/* several_reads.cu: measures items that read one row of each of several allocations, at random.
  *
  *     several_reads URI GPU IN_REACH_BYTES BYTES:ROW ...
  *
- * Takes the allocations, asks the source at URI (for reach_open) for a plan over GPU, and prints
- * 10^9 items per second: of one window of all SMs over IN_REACH_BYTES of them together, of the same
- * over all, and in the windows of the plan. One to four allocations; rows are multiples of 16
- * bytes, 128 at most.
+ * The program takes one to four allocations of BYTES with rows of ROW bytes, and gets a plan for
+ * GPU from the source at URI (for reach_open). It prints three speeds in 10^9 items per second. In
+ * the first, all SMs read in IN_REACH_BYTES of all allocations together. In the second, all SMs
+ * read in the whole allocations. In the third, the SMs read in the windows of the plan. ROW is a
+ * multiple of 16, and at most 128.
  */
 #include "reach.cuh"
 
@@ -128,7 +129,7 @@ static double measure(const reach_windows *windows, const rows &r, uint32_t sms)
     return (double)pieces * ROUNDS * ITEMS * 4 / best / 1e6;
 }
 
-/* One window of all SMs, over this share of each allocation. */
+/* Makes one window for all SMs, over this share of each allocation. */
 static double measure_naive(const reach_job &job, const rows &r, double share, uint32_t sms)
 {
     std::vector<int16_t> table(REACH_SM_MAX, 0);

@@ -1,19 +1,23 @@
-/* traced_jobs.cu: a gather of rows and a grouping, traced and timed, for comparison with the
+/* traced_jobs.cu: traces and times a gather of rows and a grouping, for comparison with the
  * predictions of what-if.
  *
- *     traced_jobs BYTES RUN   takes BYTES of device memory in handles of RUN bytes, mapped side by
- * side in random order, prints "ready", then answers lines:
+ *     traced_jobs BYTES RUN
  *
- *     trace JOB FILE EVERY               writes the .rlt of a naive run, of one warp in EVERY;
- *                                        prints the records and how many were lost
- *     time JOB BYTES BUFFER              10^9 items/s of all SMs anywhere in the first BYTES, the
- *                                        median of three; items sorted by 32 MiB in buffers of
- *                                        this many; 0: not sorted
- *     windows JOB BYTES N FIRST LENGTH .. W..   the same in N windows (first byte and length of
- *                                        each), and the window of each SM by its id, -1: none
+ * The program takes BYTES of device memory in handles of RUN bytes, maps them side by side in
+ * random order, and prints "ready". Then it answers input lines:
  *
- * An item of `gather` is a row of 128 bytes that 8 lanes read, one of `grouping` a value that a
- * lane inserts and counts in a bucket of 16 bytes. Items come from a list, which is dealt to warps.
+ *     trace JOB FILE EVERY    writes the .rlt of a naive run, of one warp in EVERY; prints the
+ *                             number of records and of lost records
+ *     time JOB BYTES BUFFER   prints 10^9 items/s of all SMs anywhere in the first BYTES, the
+ *                             median of three. The items of each buffer of BUFFER items are sorted
+ *                             by 32 MiB; 0 means not sorted.
+ *     windows JOB BYTES N FIRST LENGTH .. W..
+ *                             prints the same rate in N windows. FIRST and LENGTH are the first
+ *                             byte and the length of a window. W is the window of each SM by its
+ *                             id, or -1 for none.
+ *
+ * An item of `gather` is a row of 128 bytes that 8 lanes read. An item of `grouping` is a value
+ * that a lane inserts and counts in a bucket of 16 bytes. Warps take the items from a list.
  */
 #include "clients/examples/element.h"
 

@@ -1,15 +1,16 @@
-/* working_sets.cu: the read rate of a working set that caches may keep, by a kernel that uses
- * nothing of reachd. For tests/gpu/test_fit.py.
+/* working_sets.cu: measures the read rate of a working set that caches may keep, by a kernel that
+ * uses no code of reachd. tests/gpu/test_fit.py runs it.
  *
  *     working_sets SHARED UNIT BYTES ..
- *         Random reads of UNIT bytes, 128 or 512, by one block of 1024 threads on each SM, which
- *         takes SHARED bytes of shared memory; "half": a little more than half of what an SM has.
- *         Prints for each size: BYTES, and GB/s if every block reads all of the set, and if each
- *         reads its own part; then both again with the same number of reads in each
- *         block, so that all wait for the slowest SM. In the first two, warps take pieces of the
- *         work from a queue.
+ *         One block of 1024 threads on each SM reads UNIT bytes (128 or 512) at random. The block
+ *         takes SHARED bytes of shared memory; "half" is a little more than half of the shared
+ *         memory of an SM. For each size the program prints BYTES and four rates in GB/s. In the
+ *         first, every block reads all of the set; in the second, each block reads its own part.
+ *         In these two, warps take pieces of the work from a queue. The third and the fourth are
+ *         the same with an equal number of reads in each block, so that all blocks wait for the
+ *         slowest SM.
  *
- * Memory is zero, and read by ordinary loads. Median of RUNS.
+ * Memory is zero, and read by ordinary loads. A rate is the median of RUNS.
  */
 #include "common.cuh"
 
@@ -39,7 +40,7 @@ static __device__ uint32_t mix32(uint32_t k)
     return k ^ (k >> 16);
 }
 
-/* Sets the next piece of a warp, after this many pieces. Returns false if there is none. */
+/* Takes the next piece of a warp that has had `had` pieces. Returns false if no piece is left. */
 static __device__ bool next_piece(uint32_t *queue, uint32_t had)
 {
     uint32_t piece = 0;

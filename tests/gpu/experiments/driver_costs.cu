@@ -1,8 +1,8 @@
 /* For docs/methods.md. */
-/* driver_costs.cu: the cost of driver calls that a measurement makes often or with much memory. One
- * line per call: its name, how often it was made, microseconds per call (median and most), so that
- * the times of `reachd --log-level debug` can be attributed. Needs 2 GiB of device memory and 4 GiB
- * of host memory. */
+/* driver_costs.cu: measures the driver calls that a measurement makes often or with much memory. It
+ * prints one line per call: its name, the number of calls, and the median and the maximum of the
+ * microseconds per call. With them the times of `reachd --log-level debug` can be attributed. It
+ * needs 2 GiB of device memory and 4 GiB of host memory. */
 #include "tests/gpu/common.cuh"
 #include <cuda.h>
 
@@ -17,12 +17,13 @@
 #include <thread>
 #include <vector>
 
-/* Returns a function of the driver by its name with its version, because cuda.h makes it a macro. */
+/* Returns a function of the driver. In cuda.h the name is a macro for the name with the version, so
+ * the argument has to be expanded. */
 #define VERSIONED(name) DRIVER(name)
 
 static const size_t MIB = 1 << 20;
 static const size_t GIB = 1 << 30;
-static const size_t HOST_BYTES = 768 * MIB; /* calls for one kind of memory at depth full */
+static const size_t HOST_BYTES = 768 * MIB; /* host memory that reachd allocates of one kind at depth full */
 enum { OFTEN = 200, SLOTS = 1024 };
 
 static CUdevice device;
@@ -33,7 +34,7 @@ static double now_us()
     return duration<double, std::micro>(steady_clock::now().time_since_epoch()).count();
 }
 
-/* Prints a line for `count` calls. */
+/* Prints the line of one driver function after `count` calls. */
 static void report(const char *name, std::vector<double> us)
 {
     std::sort(us.begin(), us.end());

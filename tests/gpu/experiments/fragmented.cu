@@ -1,18 +1,19 @@
 /* For docs/memory-allocation.md. */
-/* fragmented.cu: the gain of reach_device_alloc and reach_compact in fragmented memory.
+/* fragmented.cu: measures the gain of reach_device_alloc and reach_compact in fragmented memory.
  *
  *     fragmented --frame-bytes=N [--gib=97] [--held=0,1,5,25] [--json=FILE]
  *
- * For each share of the memory, held by 2 MiB pages at random places: random 128-byte reads by all SMs
- * over an array of this many GiB from cudaMalloc, from reach_device_alloc, after reach_compact, and after
- * reach_compact once the held pages were given back. Before each compaction it measures which frames are
- * scattered, in chunks: the frames of a chunk are mapped side by side again and again until they span the
- * addresses of the array, so that the same share of reads misses, and the rate over them is compared with the rate of
- * memory in which nothing was held. Contents are verified after each compaction, every word.
+ * For each percentage of --held, 2 MiB pages at random places hold this share of the memory. All
+ * SMs then read 128 bytes at random in an array of --gib GiB, in four cases: from cudaMalloc, from
+ * reach_device_alloc, after reach_compact, and after another reach_compact once the held pages were
+ * released. Before each compaction the program finds the scattered frames, chunk by chunk. It maps
+ * the frames of a chunk again and again until they span the addresses of the array, so that the
+ * same share of reads misses the TLB. A chunk with a low rate is scattered; the base is the rate of
+ * memory in which nothing was held. After each compaction every word is verified.
  *
- * Before that, each kind of host memory of reach_host_alloc is written by a kernel and read by the host, and
- * the other way around. Prints one table; writes the same as JSON. Exits with 1 if a word differs,
- * or if a call fails.
+ * Before that, the program tests each kind of host memory of reach_host_alloc: a kernel writes it
+ * and the host reads it, and the other way around. It prints one table and writes the table as
+ * JSON. The exit status is 1 if a word differs, or if a call fails.
  */
 #include "reach_alloc.h"
 
@@ -30,10 +31,10 @@
 
 enum { LINE = 128, CHUNK_FRAMES = 64, BLOCK = 1024 };
 static const uint64_t MIB = 1 << 20, GIB = 1 << 30, PAGE = 2 * MIB;
-/* Share of the rate without held memory; a chunk below it counts as scattered. */
+/* A chunk counts as scattered if its rate is below this share of the rate without held memory. */
 static const double WHOLE_ENOUGH = 0.95;
 
-/* ---- the driver, which the program is not linked with --------------------------------------- */
+/* ---- the driver, loaded at run time --------------------------------------------------------- */
 
 #define DRIVER(X)                                                                                  \
     X(cuMemCreate, cuMemCreate)                                                                    \
@@ -146,7 +147,7 @@ static double seconds(void)
     return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-/* Returns bytes read per ns; the best of `repeats`. */
+/* Returns the highest read rate of `repeats` runs in bytes per ns. */
 static double read_gbps(const void *base, uint32_t rounds, int repeats)
 {
     cudaEvent_t a, b;

@@ -1,14 +1,15 @@
 /* For docs/kubernetes.md. */
-/* order.cu: does each GPU that this process sees, in the order in which it sees them, get its own
- * answer?
+/* order.cu: tests whether each GPU that this process sees gets its own answer.
  *
  *     order URI BYTES
  *
- * For each device of CUDA one line of JSON: its UUID; the answer of the reachd at URI (for
- * reach_open) for that UUID; its answer for the number of the device, which is one of the daemon's
- * list and not of this process, and whether libreach notices that this is another GPU; 10^9 bytes
- * per second of random reads of 128 bytes over BYTES, naive, in the windows that reach_table_get
- * has found for the current device, and in the windows of the answer for the number.
+ * The program prints one line of JSON for each device, in the order of CUDA. The line contains the
+ * UUID of the device and two answers of the reachd at URI (for reach_open). The first answer is for
+ * the UUID. The second is for the number of the device. That number counts in the list of the
+ * daemon, so the answer may be for another GPU, and the line contains whether libreach detects
+ * that. It also contains three rates of random reads of 128 bytes over BYTES, in 10^9 bytes per
+ * second: naive, in the windows of reach_table_get for the current device, and in the windows of
+ * the second answer.
  */
 #include "reach.cuh"
 

@@ -1,19 +1,20 @@
 /* For docs/methods.md. */
-/* plain_curve.cu: the daemon's random-read probes once more, over a plain allocation of nearly all
- * memory. The daemon reads through the alias arena, where little memory lies under all the
- * addresses; this shows that its curves, with windows and without, hold for the whole memory, and
- * so do its rates of other kinds of access.
+/* plain_curve.cu: runs the random-read probes of the daemon again, over a plain allocation of
+ * nearly all memory. The daemon reads through the alias arena, which maps little memory at many
+ * addresses. This program shows that its curves, with windows and without, hold for the whole
+ * memory, and so do its rates of other kinds of access.
  *
  *     plain_curve OBSERVATIONS.jsonl [GPU]
  *
- * Takes the READ probes of an exported run in which all SMs read (the curve and the rates, not
- * single groups or pairs of them), with their windows and regions, and runs the very same kernels
- * (kernels/read_kernels.cu) over plain memory. Prints one line a region, "access bytes
- * region_bytes windows alias plain ratio", and then "worst RATIO", the largest deviation of the
- * curve from 1, and "worst rate RATIO", for the other kinds. Regions that do not fit into free
- * memory are left out, with a message.
+ * The input is an exported run. The program takes its READ probes in which all SMs read: the curve
+ * and the rates, not the probes of single groups or pairs of groups. It runs the same kernels
+ * (kernels/read_kernels.cu) with the same windows and regions over plain memory. It prints one line
+ * for each region, "access bytes region_bytes windows alias plain ratio". Then it prints "worst
+ * RATIO", the largest deviation of the curve from 1, and "worst rate RATIO" for the other kinds of
+ * access. Regions that do not fit into free memory are left out, with a message.
  *
- * Limit: both run at other moments; clocks and a neighbor's traffic may differ.
+ * Limit: the two runs happen at different times, so clocks and the traffic of a neighbor may
+ * differ.
  */
 #include "kernels/latency_kernels.cu"
 #include "kernels/read_kernels.cu"
@@ -27,7 +28,7 @@
 
 enum {
     REPEATS = 5,
-    MOST_REPEATS = 64, /* repeats of a daemon probe */
+    MOST_REPEATS = 64, /* repeats of a probe in the daemon */
     SM_SLOTS = 512,
     RUN_NS = 4000000, /* long compared with the start of a kernel, short enough for sixteen regions */
     WARM_NS = RUN_NS / 2,
@@ -283,7 +284,8 @@ static double median(double *values, u32 count)
     return values[count / 2];
 }
 
-/* Prints one line. Returns the difference of the two, or 0 if only one is known. */
+/* Prints the line of one probe. Returns the deviation of plain / alias from 1, or 0 if one of the
+ * two rates is unknown. */
 static double compare(const struct setup *s, const struct probe *p, size_t index)
 {
     const u64 region = (u64)json_integer_value(json_array_get(p->regions, index));

@@ -1,21 +1,22 @@
 /* For docs/lab.md. */
-/* recent_misses.cu: the sharing of the translations that missed last, which a TLB of sets keeps
- * beside its sets (docs/lab.md, V4). For tests/gpu/test_recent.py.
+/* recent_misses.cu: measures which SMs share the store of the latest misses, which a TLB has beside
+ * its sets (docs/lab.md, V4). tests/gpu/test_recent.py runs it.
  *
  *     recent_misses ENTRY SETS WAYS SM ..
  *
- *         A TLB of entries of ENTRY bytes, SETS sets of WAYS, chosen by the bits of the entry's
- *         number folded over each other. For each SM prints
+ *         The TLB has entries of ENTRY bytes in SETS sets of WAYS ways. The set of an entry is its
+ *         number, folded by XOR. The program prints for each SM the mean cycles of a load:
  *
- *         alone SM COUNT:CYCLES ..   the mean load of a cycle of COUNT entries of one set, up to all
- *                                    of memory
- *         full SM CYCLES CYCLES      the same of WAYS and of WAYS + 4 entries, if that many of
- *                                    another set are in the cycle too
- *         beside SM OTHER:CYCLES ..  the same of WAYS + 4 entries, while each other SM walks this many
- *                                    entries of a third set that all of its loads miss
+ *         alone SM COUNT:CYCLES ..   for cycles of COUNT entries of one set, up to all of its
+ *                                    entries in memory
+ *         full SM CYCLES CYCLES      for cycles of WAYS and of WAYS + 4 entries, which also contain
+ *                                    all entries of another set
+ *         beside SM OTHER:CYCLES ..  for a cycle of WAYS + 4 entries, while the SM OTHER walks all
+ *                                    entries of a third set, and all of its loads miss
  *
- * Between these entries lie others, each of a set of its own, so that no nearer TLB keeps any.
- * Addresses are virtual and memory is plain, so it takes most of what is free. Loads go past L1.
+ * Between these entries the cycle contains entries of other sets, so that no nearer TLB keeps any
+ * of them. Sets depend on virtual addresses. The program takes most of the free memory. Loads
+ * bypass L1.
  */
 #include "tests/gpu/common.cuh"
 
@@ -141,8 +142,8 @@ static void add(setup &s, cycle *c, u32 set, u32 which)
     c->at[c->length++] = all[which] + (set * 31 + which * 37) % 997 * (LINE / sizeof(u32));
 }
 
-/* Makes a cycle of `count` entries of one set, `more` of the next, and others in sets from `others`
- * on. */
+/* Makes a cycle of `count` entries of `set`, `more` entries of the next set, and one entry each of
+ * the sets from `others` on. */
 static cycle make(setup &s, u32 sm, u32 set, u32 count, u32 more, u32 others)
 {
     cycle c = {};

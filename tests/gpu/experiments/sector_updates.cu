@@ -1,17 +1,17 @@
 /* For docs/jobs.md. */
-/* sector_updates.cu: the rate at which a GPU changes random sectors of 32 bytes. It is the bound of
- * additions to Bloom filters, of hash tables and of histograms. For tests/gpu/test_cuco.py.
+/* sector_updates.cu: measures the rate at which a GPU changes random sectors of 32 bytes. Additions
+ * to Bloom filters, hash tables and histograms cannot be faster. tests/gpu/test_cuco.py runs it.
  *
  *     sector_updates BYTES KEYS
  *
- *         KEYS sectors at random in BYTES of memory, of which the positions are computed, nothing
- * is read besides. Prints 10^9 sectors per second, the median of RUNS:
+ * The kernels access KEYS random sectors in BYTES of memory. They compute the positions and read
+ * nothing else. The program prints 10^9 sectors per second, the median of RUNS:
  *
- *         or G            eight lanes set a bit of each word of the sector, one request
- *         load-store G    they read it and write it back, not atomic
- *         store-word G    one word is written, whatever the sector has
- *         store-sector G  all of it is written
- *         load G          it is read
+ *     or G            eight lanes set a bit of each word of the sector, in one atomic request
+ *     load-store G    eight lanes read the sector and write it back, without atomics
+ *     store-word G    one word of the sector is written
+ *     store-sector G  the whole sector is written
+ *     load G          the sector is read
  */
 #include "tests/gpu/common.cuh"
 
