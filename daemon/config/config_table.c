@@ -57,47 +57,47 @@ enum { CONFIG_HOUR_MS = 3600 * 1000, CONFIG_MAX_LOG_RATE = 1000000 };
 const struct config_option config_options[] = {
     {"listen", CONFIG_SERVING, CONFIG_PLACE, AT(listen), .argument = "ADDRESS:PORT",
      .check = check_listen,
-     .help = "TCP address, default 127.0.0.1:17322; port 0 takes a\n"
-             "free one; \"none\" for no TCP"},
+     .help = "TCP address, default 127.0.0.1:17322; port 0 selects a\n"
+             "free port; \"none\" disables TCP"},
     {"socket", CONFIG_SERVING, CONFIG_PLACE, AT(socket), GIVEN(socket_given), .argument = "PATH",
      .help = "Unix socket, default /run/reachd/reachd.sock when run as\n"
-             "root; \"none\" for none; root and the group of the daemon\n"
-             "may use it"},
+             "root; \"none\" disables the socket; root and the group of\n"
+             "the daemon may connect"},
     {"health", CONFIG_SERVING, CONFIG_PLACE, AT(health), GIVEN(health_given),
      .argument = "ADDRESS:PORT", .check = check_listen,
-     .help = "a port for /healthz, /readyz and /metrics alone, default\n"
-             "the one after --listen's; \"none\" for none"},
+     .help = "a port for only /healthz, /readyz and /metrics, default\n"
+             "the port after --listen's; \"none\" disables the port"},
     {"token-file", CONFIG_SERVING, CONFIG_TEXT, AT(token_file), .argument = "PATH",
      .help = "a secret of 16 to 256 characters, required for POST and\n"
              "DELETE (Authorization: Bearer ...) and to serve other\n"
              "machines"},
     {"max-connections", CONFIG_SERVING, CONFIG_NUMBER, AT(max_connections), .argument = "N",
      .least = 1, .most = CONFIG_MAX_CONNECTIONS,
-     .help = "at once on the TCP address, default 1024"},
+     .help = "maximum connections to the TCP address, default 1024"},
     {"request-deadline-ms", CONFIG_SERVING, CONFIG_NUMBER, AT(request_deadline_ms), .argument = "N",
      .least = 1, .most = CONFIG_HOUR_MS,
-     .help = "most that one request may take from its first byte to the\n"
-             "last of its answer, default 10000"},
+     .help = "time limit of one request from its first byte to the\n"
+             "last byte of its response, default 10000"},
     {"state", CONFIG_SERVING, CONFIG_TEXT, AT(state), GIVEN(state_given), .argument = "PATH",
      .help = "database, default /var/lib/reachd/reachd.db when run as\n"
              "root or as the owner of its directory, else\n"
-             "~/.local/state/reachd/reachd.db; \":memory:\" forgets"},
+             "~/.local/state/reachd/reachd.db; \":memory:\" stores nothing"},
     {"state-fallback-memory", CONFIG_SERVING, CONFIG_SWITCH, AT(state_fallback_memory),
      .help = "continue in memory if the database cannot be used"},
     {"reference", CONFIG_SERVING, CONFIG_PLACE, AT(reference), GIVEN(reference_given),
      .argument = "FOLDER",
-     .help = "chips that others have measured, for comparisons, default\n"
-             "share/reachd/reference of the installation; \"none\" for none"},
+     .help = "folder of the reference set for comparisons, default\n"
+             "share/reachd/reference of the installation, or \"none\""},
     {"gpus", CONFIG_SERVING, CONFIG_SWITCH, AT(gpus), .on = true,
-     .help = "ask no driver: serve the GPUs that the database knows, and\n"
-             "measure nothing"},
+     .help = "do not query the driver: serve the GPUs in the database,\n"
+             "and measure nothing"},
     {"measure-on-start", CONFIG_SERVING, CONFIG_SWITCH, AT(measure_on_start), .on = true,
-     .help = "do not measure GPUs that have no fingerprint, or a stale\n"
-             "one"},
+     .help = "do not measure GPUs without a fingerprint or with a stale\n"
+             "fingerprint"},
     {"check-on-start", CONFIG_SERVING, CONFIG_SWITCH, AT(check_on_start), .on = true,
-     .help = "do not check whether stored fingerprints are still true"},
+     .help = "do not verify stored fingerprints"},
     {"demo", CONFIG_SERVING, CONFIG_SWITCH, AT(demo),
-     .help = "make the state directory, simulate an H200 if there is\n"
+     .help = "create the state directory, simulate an H200 if there is\n"
              "no GPU, print requests to try"},
     {"simulate", CONFIG_GPUS, CONFIG_LIST, AT(simulated), .argument = "TEXT",
      .help = "a simulated GPU instead of the real ones: a profile (k80,\n"
@@ -106,58 +106,60 @@ const struct config_option config_options[] = {
     {"libcuda", CONFIG_GPUS, CONFIG_TEXT, AT(libcuda), .argument = "NAME",
      .help = "driver library, default libcuda.so.1"},
     {"memory-limit", CONFIG_GPUS, CONFIG_BYTES, AT(memory_limit_bytes), .argument = "BYTES",
-     .help = "most device memory that probes may hold, default 1.1 GiB;\n"
-             "at depth memory managed memory takes, for some seconds,\n"
-             "three quarters of what is free, unless this is given"},
+     .help = "maximum device memory of the probes, default 1.1 GiB;\n"
+             "without this option, managed memory at depth memory takes\n"
+             "three quarters of the free memory for some seconds"},
     {"host-memory-limit", CONFIG_GPUS, CONFIG_BYTES, AT(host_memory_bytes), .argument = "BYTES",
-     .help = "most host memory that probes may hold at a time, default a\n"
-             "quarter of what is available, which is the most in any\n"
-             "case; depth full takes at most 768 MiB"},
+     .help = "maximum host memory of the probes; the default and the\n"
+             "upper limit is a quarter of the available memory; depth\n"
+             "full takes at most 768 MiB"},
     {"memory-time-ms", CONFIG_GPUS, CONFIG_NUMBER, AT(memory_ms), .argument = "N", .least = 1,
      .most = CONFIG_HOUR_MS,
      .help = "time for host, managed and peer memory, default 1000 at\n"
-             "depth full and 60000 at depth memory; nothing more is begun\n"
-             "after it"},
+             "depth full and 60000 at depth memory; after this time no\n"
+             "further kind of memory is measured"},
     {"probe-deadline-ms", CONFIG_GPUS, CONFIG_NUMBER, AT(probe_deadline_ms), .argument = "N",
      .least = 1, .most = CONFIG_HOUR_MS,
-     .help = "most that one probe may take on the device, default 30000"},
+     .help = "time limit of one probe on the device, default 30000"},
     {"vmm", CONFIG_GPUS, CONFIG_SWITCH, AT(vmm), .on = true,
-     .help = "do without the virtual memory API"},
+     .help = "do not use the virtual memory API"},
     {"log-level", CONFIG_LOG, CONFIG_WORD, .live = true, AT(log_level), .argument = "LEVEL",
      .words = log_levels, .help = "error, warning, info (default) or debug"},
     {"log-format", CONFIG_LOG, CONFIG_WORD, .live = true, AT(log_format), .argument = "FORMAT",
      .words = log_formats,
-     .help = "text; json: one object a line; journal: fields of\n"
-             "systemd's journal; auto (default): journal where standard\n"
-             "error leads there, else text"},
+     .help = "text; json: one object per line; journal: fields of\n"
+             "systemd's journal; auto (default): journal if standard\n"
+             "error is connected to the journal, else text"},
     {"log-rate", CONFIG_LOG, CONFIG_NUMBER, .live = true, AT(log_rate), .argument = "N",
      .most = CONFIG_MAX_LOG_RATE,
-     .help = "lines a second, default 50, of which ten seconds' worth may\n"
-             "come at once; warnings are counted apart; 0: all"},
+     .help = "maximum lines per second, default 50; a burst may have the\n"
+             "lines of ten seconds; warnings are counted separately;\n"
+             "0 disables the limit"},
     {"config", CONFIG_ONCE, CONFIG_FLAG, .argument = "PATH",
      .help = "configuration file, default " CONFIG_DEFAULT_FILE "\n"
-             "where it exists; \"none\" for none"},
+             "if it exists, or \"none\""},
     {"check-config", CONFIG_ONCE, CONFIG_FLAG, .mode = CONFIG_CHECK,
-     .help = "do what a start does, short of serving; print the options\n"
-             "that hold, or what is wrong, and exit"},
+     .help = "do the steps of a start without serving; print the options\n"
+             "in effect, or the error, and exit"},
     {"measure", CONFIG_ONCE, CONFIG_DEPTHS, AT(depths), .mode = CONFIG_MEASURE, .argument = "DEPTH",
      .words = depths,
-     .help = "measure all GPUs at once, print what was found, exit; DEPTH\n"
-             "is quick, full, memory or matrix; may be repeated"},
+     .help = "measure all GPUs at the same time, print the results, exit;\n"
+             "DEPTH is quick, full, memory or matrix; may be repeated"},
     {"repeat", CONFIG_ONCE, CONFIG_NUMBER, AT(repeats), .argument = "N", .least = 1,
-     .most = CONFIG_MAX_REPEATS, .help = "each of these N times"},
+     .most = CONFIG_MAX_REPEATS, .help = "make each measurement N times"},
     {"export", CONFIG_ONCE, CONFIG_TEXT, AT(export_dir), .argument = "DIR",
      .help = "with --measure: write fingerprints and observations to a\n"
              "folder for each GPU under DIR"},
     {"analyze", CONFIG_ONCE, CONFIG_TEXT, AT(analyze), .mode = CONFIG_ANALYZE, .argument = "FILE",
      .help = "read exported observations (\"-\": standard input), print the\n"
-             "fingerprint that follows from them"},
+             "resulting fingerprint"},
     {"depth", CONFIG_ONCE, CONFIG_WORD, AT(analyze_depth), GIVEN(analyze_depth_given),
-     .argument = "DEPTH", .words = depths, .help = "with --analyze: as if measured at this depth"},
+     .argument = "DEPTH", .words = depths,
+     .help = "with --analyze: analyze as a measurement of this depth"},
     {"worker", CONFIG_ONCE, CONFIG_FLAG, .check = check_worker, .argument = "stdio",
      .help = "drive one GPU by hand, with JSON lines"},
     {"version", CONFIG_ONCE, CONFIG_FLAG, .mode = CONFIG_VERSION, .help = "print the version"},
-    {"help", CONFIG_ONCE, CONFIG_FLAG, .mode = CONFIG_HELP, .help = "print this"},
+    {"help", CONFIG_ONCE, CONFIG_FLAG, .mode = CONFIG_HELP, .help = "print this summary"},
 };
 
 const size_t config_option_count = sizeof config_options / sizeof config_options[0];

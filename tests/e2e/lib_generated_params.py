@@ -22,11 +22,11 @@ def additions(param, use):
     """The sentence that the form of a parameter adds."""
     text = ""
     if is_list(use) and param["kind"] in ("real", "real-or-0"):
-        text += f" From {LEAST_REAL} to {param['most']}."
+        text += f" The range is {LEAST_REAL} to {param['most']}."
     if use["form"] == "each":
         text += " One value applies to all allocations; a list has one value for each allocation, separated by commas."
     if use["form"] == "each-always":
-        text += " One for each job, separated by commas."
+        text += " The list has one value for each job, separated by commas."
     return text
 
 

@@ -265,8 +265,8 @@ class Reach:
         access: The kind of the random accesses.
         touches: The number of accesses to each allocation per item. An item is the work that the job repeats;
             input_bytes, accesses and all other parameters count per item. A 0 marks an allocation without
-            accesses that is laid out with the others. From 0.000001 to 1000000. One value applies to all
-            allocations; a list has one value for each allocation, separated by commas.
+            accesses that is laid out with the others. The range is 0.000001 to 1000000. One value applies to
+            all allocations; a list has one value for each allocation, separated by commas.
         element: The size of one access, at most 1 MiB. The default is 128 bytes. One value applies to all
             allocations; a list has one value for each allocation, separated by commas.
         transaction: The number of bytes that memory moves for one access, at most 1 MiB. The default is the
@@ -323,8 +323,8 @@ class Reach:
         """One GPU for several jobs: a list of the bytes of each; weight=[..]: the share of each.
 
         bytes: The number of bytes that each of 1 to 16 jobs accesses at random, separated by commas.
-        weight: The relative share of the SMs that each job gets. By default the shares are equal. From
-            0.000001 to 1000000. One for each job, separated by commas.
+        weight: The relative share of the SMs that each job gets. By default the shares are equal. The range
+            is 0.000001 to 1000000. The list has one value for each job, separated by commas.
 
         >>> split = Reach("file:fingerprint.json").split(0, bytes=["20GiB", "100GiB"])
         >>> [(job.sm_count, job.window_count) for job in split.jobs]
