@@ -1,11 +1,11 @@
 """Shared parts of the GPU tests and the benchmarks: TAP, running reachd, reading its exports.
 
-Python's standard library only, because nothing can be installed on a GPU node.
+They use only Python's standard library, because GPU nodes may have nothing else.
 
   REACH_TEST_BUILD   folder with reachd, reachctl, examples/ and tests/ (tests/run sets it)
-  REACHD             another reachd
-  REACH_SIMULATE     a simulated GPU instead of a real one, to try the tests themselves
-  CUDA_VISIBLE_DEVICES   which GPU; the first where it is not set
+  REACHD             path of another reachd
+  REACH_SIMULATE     description of a simulated GPU that replaces the real one, to test the tests themselves
+  CUDA_VISIBLE_DEVICES   the GPU; the first one if it is not set
 """
 import atexit
 import json
@@ -45,7 +45,7 @@ GPU_LOAD = BUILD + "/tests/gpu/gpu_load"
 
 
 class Tap:
-    """Test points. Every text for a person follows a #."""
+    """Prints test points as TAP. Every other text follows a #."""
 
     def __init__(self):
         self.count = 0
@@ -81,7 +81,7 @@ class MeasureFailed(Exception):
 
 
 class Worker:
-    """reachd --worker=stdio: one GPU, driven by hand."""
+    """A process reachd --worker=stdio, which executes one command after the other on a GPU."""
 
     def __init__(self, **options):
         self.process = subprocess.Popen([REACHD, "--worker=stdio"], stdin=subprocess.PIPE,
@@ -99,7 +99,7 @@ class Worker:
         return self.answer()
 
     def list(self):
-        """Returns the GPUs, each as it is identified, and the answer that ends the list."""
+        """Returns the identified GPUs, and the answer that ends the list."""
         answer = self.ask(do="list")
         gpus = []
         while "gpu" in answer:
@@ -165,7 +165,7 @@ class Measured:
 
 
 def run_measure(depths, *options, export=None):
-    """Runs reachd --measure; returns the completed process, whatever its end."""
+    """Runs reachd --measure; returns the completed process, also after a failure."""
     command = [REACHD]
     for depth in depths:
         command += ["--measure", depth]
@@ -178,8 +178,8 @@ def run_measure(depths, *options, export=None):
 
 
 def measure(depths, *options, keep=None):
-    """Measures the first GPU at each depth. `keep` is the folder for the export; otherwise it is temporary and ends
-    with the process."""
+    """Measures the first GPU at each depth. `keep` is the folder for the export; by default it is a temporary
+    folder, which is removed when the process ends."""
     folder = keep or tempfile.mkdtemp(prefix="reach-gpu-")
     if not keep:
         TEMPORARY.append(folder)
@@ -230,7 +230,7 @@ def say_levels(fingerprint):
 
 
 def gpu_load_free_bytes():
-    """Returns the free device memory in the view of a new process."""
+    """Returns the free device memory that a new process sees."""
     out = subprocess.run([GPU_LOAD, "--free"], stdout=subprocess.PIPE, check=True,
                          universal_newlines=True, timeout=60).stdout
     return int(out.split()[0])

@@ -1,8 +1,9 @@
-"""lib_sandbox.py: the settings of systemd/reachd.service that could disturb a driver, made with the system calls of
-systemd, so that no systemd is needed.
+"""lib_sandbox.py: applies the settings of systemd/reachd.service that could disturb a driver. It uses the system calls
+of systemd, so that no systemd is needed.
 
 A setting is a function that a process calls before it becomes reachd. It raises OSError if this machine does not
-permit it; some need root. x86-64 only, because the numbers of system calls differ.
+permit the setting. Some settings need root. The module supports only x86-64, because the numbers of system calls differ
+between architectures.
 """
 import array
 import ctypes
@@ -77,8 +78,8 @@ class Program(ctypes.Structure):
 
 
 def load(rules, listen=False):
-    """Installs a filter: `rules` decide by the number of the call, which is loaded; other calls are allowed. Other
-    architectures than this one end the process. With `listen`, returns the descriptor that reports each
+    """Installs a filter. `rules` test the number of the call, which is loaded; calls that match no rule are allowed.
+    Other architectures than this one end the process. With `listen`, returns the descriptor that reports each
     RET_USER_NOTIF."""
     text = (step(LD_ABS, ARCH) + step(JEQ, AUDIT_ARCH_X86_64, 1, 0) + step(RET, RET_KILL) +
             step(LD_ABS, NR) + rules + step(RET, RET_ALLOW))
@@ -128,7 +129,7 @@ def only_system_service():
 
 
 def mapped_writable_and_executable():
-    """mmap with both, in a filter: the word is masked and compared by two tests."""
+    """Tests in a filter for an mmap with both protections: the word is masked, and two tests compare it."""
     return (step(JEQ, MMAP, 0, 5) + step(LD_ABS, ARG2) + step(JSET, PROT_WRITE, 0, 2) +
             step(JSET, PROT_EXEC, 0, 1) + refused() + step(LD_ABS, NR))
 
@@ -140,7 +141,7 @@ def no_writable_executable_by_filter():
 
 
 def no_writable_executable_by_kernel():
-    """The same by the kernel since 6.3 (PR_SET_MDWE), which later releases of systemd use."""
+    """MemoryDenyWriteExecute=yes by the kernel since 6.3 (PR_SET_MDWE), like in later releases of systemd."""
     prctl(PR_SET_MDWE, MDWE_REFUSE_EXEC_GAIN)
 
 
@@ -164,7 +165,7 @@ def no_realtime():
     load(b"".join(when(SCHED_SETSCHEDULER, ARG1, JEQ, policy) for policy in REALTIME))
 
 
-# ---- who and where -----------------------------------------------------------------------------------
+# ---- users and file systems ---------------------------------------------------------------------------
 
 def no_new_privileges():
     prctl(PR_SET_NO_NEW_PRIVS, 1)
@@ -188,7 +189,7 @@ def mount(source, target, kind, flags):
 
 
 def writable(path, yes, recursive=True):
-    """Calls mount_setattr, which a kernel has since 5.12."""
+    """Calls mount_setattr, which Linux has since 5.12."""
     values = (0, MOUNT_ATTR_RDONLY) if yes else (MOUNT_ATTR_RDONLY, 0)
     attributes = ctypes.create_string_buffer(struct.pack("=QQQQ", *values, 0, 0), 32)
     check(syscall(MOUNT_SETATTR, AT_FDCWD, ctypes.c_char_p(path.encode()),
@@ -222,7 +223,7 @@ def little_locked_memory():
 
 
 def everything(state):
-    """Makes all settings of the unit that this machine permits, in an order in which each can be made. A line of
+    """Applies all settings of the unit that this machine permits, in an order in which each can be applied. A line of
     standard output lists the others."""
     for name, setting in (("read-only files", lambda: read_only_files(state)),
                           ("another user without capabilities", no_capabilities)):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Advice about memory on a real GPU: its inputs, the choices for some sizes, and the error of its interpolation. Each
-point of a measured curve is left out and predicted from the others. Prints a table last: points with an error over 1
-%, and the choices. Takes the minute of depth memory."""
+"""Tests the advice about memory on a real GPU: its inputs, the choices for some sizes, and the error of its
+interpolation. Each point of a measured curve is left out and predicted from the others. The test prints a table last,
+with the points whose error is over 1 % and the choices. It takes a minute, like a measurement at depth memory."""
 import copy
 import glob
 import json

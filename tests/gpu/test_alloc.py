@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Allocators of libreach-cuda on a real GPU: reach_device_alloc against cudaMalloc in fragmented memory,
-compaction with the data checked on the device, and the pool of PyTorch, if PyTorch is there.
+"""Tests the allocators of libreach-cuda on a real GPU: reach_device_alloc beside cudaMalloc in fragmented memory,
+compaction with the data checked on the device, and the pool for PyTorch if PyTorch is installed.
 
 REACH_ALLOC_JSON=FILE also stores the rates."""
 import json
@@ -49,7 +49,7 @@ print("held", held["frames"], "frames; afterwards", after["frames"], "of", frame
 
 
 def measured_frame(t):
-    """Returns the frame that reachd measures, and the memory of the GPU."""
+    """Returns the size of the frame that reachd measures, and the memory size of the GPU."""
     fp = common.measure(["full"]).fingerprint("full")
     frame = (fp.get("contiguity") or {}).get("frame_bytes") or fp["windows"]["entry_bytes"]
     t.note("frame %s MiB" % (frame / common.MIB if frame else None))

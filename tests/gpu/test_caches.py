@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The sides of the L2: REACH_RUNS (50) processes in a row find the same sides, which this test computes again from
-raw cycles; cold loads place every SM on the same side; and random reads that stay on the near side are faster by the
-required factor. Prints a table last. REACH_OUT names a folder for the results."""
+"""Tests the sides of the L2. REACH_RUNS (50) processes in a row must find the same sides, which this test computes
+again from raw cycles. Cold loads must place every SM on the same side. Random reads that stay on the near side must be
+faster by the required factor. The test prints a table last. REACH_OUT names a folder for the results."""
 import json
 import os
 import statistics
@@ -20,7 +20,8 @@ GAIN_AT_96, GAIN_OF_MEMORY = 1.3, 1.03
 
 
 def is_far(cycles):
-    """Returns each line beyond the widest gap of the inner eight tenths, and the width of the gap."""
+    """Returns for each line whether its cycles lie above the widest gap of the inner eight tenths, and the width of
+    that gap."""
     ordered = sorted(cycles)
     inner = ordered[len(ordered) // 10:len(ordered) - len(ordered) // 10]
     gap, low = max((b - a, a) for a, b in zip(inner, inner[1:]))
@@ -28,8 +29,8 @@ def is_far(cycles):
 
 
 def sides_of(rows, alike=ALIKE):
-    """rows: SM -> cycles of each line. Returns the SMs on the side of the first one and the others; SMs that are sure
-    of neither; the narrowest gap."""
+    """Returns the SMs on the side of the first SM and the SMs on the other side; the SMs that clearly belong to
+    neither; the narrowest gap. `rows` maps an SM to the cycles of each line."""
     sms = sorted(rows)
     far = {sm: is_far(rows[sm]) for sm in sms}
     sides, unsure = ([], []), []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Physically scattered memory: the frame is found twice, and a job over shuffled 2 MiB handles is as fast as the
-planner predicts with contiguous=0, naive and in windows. Prints the compared values."""
+"""Tests physically scattered memory. Two measurements find the same frame. A job over shuffled 2 MiB handles is as fast
+as the planner predicts with contiguous=0, naive and in windows. The test prints the compared values."""
 import glob
 import os
 import subprocess
@@ -24,7 +24,7 @@ PRICES_AGREE = 0.02
 
 
 class Reads:
-    """The program that has taken the memory."""
+    """The running program scattered_reads, which has allocated the memory."""
 
     def __init__(self, bytes_):
         self.process = subprocess.Popen([PROGRAM, str(bytes_), str(RUN_BYTES)], stdin=subprocess.PIPE,
@@ -32,7 +32,7 @@ class Reads:
         self.ready = self.process.stdout.readline().strip() == "ready"
 
     def gbps(self, *words):
-        """The median of three."""
+        """Returns the median of three speeds."""
         speeds = []
         for _ in range(3):
             self.process.stdin.write(" ".join(map(str, words)) + "\n")

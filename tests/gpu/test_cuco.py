@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""cuCollections: Bloom filters, stock, in scopes and in windows (reach_cuco.cuh), and hash sets, stock and in windows
-(reach_cuco_set.cuh). Right for all keys; then the speeds over memory beyond the reach, medians of several runs.
-Beside them is the bound of the chip: random sectors within the reach, by nothing but their addresses
-(sector_updates.cu).
+"""Tests the adapters for cuCollections: Bloom filters unchanged, in scopes and in windows (reach_cuco.cuh), and hash
+sets unchanged and in windows (reach_cuco_set.cuh). They must be right for all keys. The test then prints their speeds
+over memory beyond the reach, medians of several runs, beside the limit of the chip. The limit is the rate of updates of
+random sectors within the reach, whose positions are computed (sector_updates.cu).
 
-REACH_CUCO_GIB: the large ones (default 120, or what fits); REACH_CUCO_LOG2: keys per call, as a power of 2 (default 28);
-REACH_CUCO_JSON: a file for all that was measured."""
+  REACH_CUCO_GIB    GiB of the large filters and sets (default 120, or the free memory)
+  REACH_CUCO_LOG2   keys per call, as a power of 2 (default 28)
+  REACH_CUCO_JSON   a file for all measured values
+"""
 import json
 import os
 import statistics
@@ -39,7 +41,7 @@ def run(t, program, arguments):
 
 
 def judge(t, document, reach):
-    """Windows against stock, in each column."""
+    """Compares the speeds in windows with stock, in each column."""
     ways = document["ways"]
     far = document["bytes"] >= FAR * reach
     for column in sorted(ways["stock"]):
@@ -51,7 +53,8 @@ def judge(t, document, reach):
 
 
 def bound(t, reach, keys, documents):
-    """The largest possible gain of additions: bare ones within the reach over stock ones beyond it."""
+    """Prints the largest possible gain of additions: the rate of updates within the reach, divided by the rate of stock
+    additions beyond the reach."""
     size = reach // common.GIB * 15 // 16 * common.GIB
     done = subprocess.run([UPDATES, str(size), str(keys)], timeout=PATIENCE_S, stdout=subprocess.PIPE, check=False,
                           universal_newlines=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A worker lists the GPU, opens it, reports its limits, and answers one probe of each kind with the requested shape.
-It gives everything back."""
+"""Tests that a worker lists the GPU, opens it, reports its limits, and answers one probe of each kind with the
+requested shape. The worker releases all memory."""
 import common
 
 MOST_SLOTS = 512  # highest SM id that anything here has a place for

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""reach_diagnose on a real GPU. Each kind of memory is named, classed as within reach or out of reach, and described
-correctly, in less than 100 ms and without a changed word. The test also covers the contiguous share of free memory,
-with none and with 5 % of it held in scattered pages, and the same from Python. Prints a table last."""
+"""Tests reach_diagnose on a real GPU. Each kind of memory is named, classed as within reach or out of reach, and
+described correctly, in less than 100 ms and without a changed word. The test also covers the contiguous share of free
+memory, with none and with 5 % of it held in scattered pages, and the Python function. It prints a table last."""
 import json
 import os
 import subprocess
@@ -18,7 +18,7 @@ SHARE = 0.1          # of the share that is contiguous
 HELD = 0.05          # of the memory, in scattered pages
 PAGES_OF_A_FRAME = 16
 
-# kind, out of reach, entries of the fingerprint's length, share contiguous; None if not judged
+# kind, 1 if out of reach, whether entries have the length of the fingerprint, contiguous share; None: not compared
 EXPECTED = {
     "device within": ("device", 0, None, None),
     "device out of reach": ("device", 1, True, 1),
@@ -132,8 +132,8 @@ def check_idle(t, uri):
 
 
 def check_held(t, uri):
-    """With pages held at random, a plain allocation has a whole frame if the 15 pages after its first are free
-    too."""
+    """Tests free memory in which pages are held at random. A plain allocation contains a whole frame if the 15 pages
+    after the first page of the frame are free too."""
     holder = subprocess.Popen([sys.executable, "-c", HOLD % {"python": python_folders(), "held": HELD}],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True)
     if not t.ok(holder.stdout.readline().strip() == "holds", "a process holds pages"):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""clients/examples/dlrm.py on this GPU: both models give the same, and the one with reach.torch is no slower. REACHD_URL
-names the source of plans; without it the GPU is measured. Prints what the program prints.
+"""Tests clients/examples/dlrm.py on this GPU: both models give the same result, and the model with reach.torch is not
+slower. REACHD_URL names the source of plans; without it the GPU is measured. The test prints the output of the program.
 
-  test_dlrm.py [OUT]     OUT: a folder for dlrm.json"""
+  test_dlrm.py [OUT]     OUT is a folder for dlrm.json"""
 import json
 import os
 import subprocess

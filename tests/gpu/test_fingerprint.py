@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A fingerprint at depth quick, and one with very little memory. Both contain the TLB levels and the groups. The cost
-of little memory is reported, and nothing stays behind on the device."""
+"""Tests a fingerprint at depth quick, and a fingerprint with very little memory. Both contain the TLB levels and the
+groups. The test prints the additional time with little memory, and checks that all device memory is released."""
 import os
 
 import common

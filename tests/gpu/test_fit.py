@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The level in which twenty sets from 64 KiB to 512 MiB stay: the output of `reachctl fit`, beside a kernel without
-reachd (working_sets.cu), for sets that all SMs read and for separate parts. Its warps take their work from a queue.
-The test also measures the loss if each SM has the same amount of work."""
+"""Tests the output of `reachctl fit` for twenty sets from 64 KiB to 512 MiB. A kernel without reachd (working_sets.cu)
+reads the sets, with all SMs in the whole set and with a separate part for each SM. Its warps take their work from a
+queue. The test also measures the loss if each SM has the same amount of work."""
 import json
 import os
 import subprocess
@@ -19,7 +19,8 @@ TOLERANCE = 0.1
 
 
 def measured(unit):
-    """Returns GB/s of each size, same and own; then both with equal work for each SM."""
+    """Returns for each size the GB/s if all SMs read the whole set, and if each reads its own part; then both rates
+    with equal work for each SM."""
     run = subprocess.run([PROGRAM, "half", str(unit)] + list(map(str, SIZES)), stdout=subprocess.PIPE,
                          universal_newlines=True, timeout=120, check=True)
     return {int(line.split()[0]): tuple(map(float, line.split()[1:])) for line in run.stdout.splitlines()}

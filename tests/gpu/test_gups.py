@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""reach-gups: every choice leaves the table right, and the largest table that fits beside a small one.
+"""Tests reach-gups: every strategy leaves the table right, for a small table and for the largest table that fits.
 
-REACH_GUPS_LOG2=N: the largest table; default: the largest power of two that fits."""
+REACH_GUPS_LOG2=N sets the size of the largest table to 2^N; by default it is the largest power of two that fits."""
 import os
 import subprocess
 

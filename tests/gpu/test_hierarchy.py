@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The data caches and the latency of memory: REACH_RUNS (3) measurements find the same; the values of each cache hold
-in walks of another kind; memory has the modes that other walks show. Prints a table last, with what MT4G reports for
-an H100. REACH_OUT names a folder for the results."""
+"""Tests the data caches and the latency of memory. REACH_RUNS (3) measurements find the same values. The values of each
+cache hold in walks of another kind. The latencies of memory have the modes that other walks show. The test prints a
+table last, with the values that MT4G reports for an H100. REACH_OUT names a folder for the results."""
 import json
 import os
 import statistics
@@ -24,7 +24,7 @@ MT4G = {"l1": {"size_bytes": 238848, "line_bytes": 128, "sector_bytes": 32, "lat
 
 
 def walk(worker, path, stride, points, samples, sms, **more):
-    """Rows of cycles, one for each point."""
+    """Runs a walk; returns a row of cycles for each point."""
     probe = {"kind": "cache", "stride_bytes": stride, "base_bytes": 0, "warm_laps": 2, "sms": sms, "points": points,
              "samples": samples, "path": path, "warm_path": path, "scattered": 1, "sweep_footprint": 0, "sweep_bytes": 0,
              "touch_bytes": 0, "evict_bytes": 0, "shared_bytes": SHARED}
@@ -37,15 +37,15 @@ def walk(worker, path, stride, points, samples, sms, **more):
 
 
 def slow_share(row, cache):
-    """The second half of a row: loads nearer to a miss than to a hit."""
+    """Returns the share of loads in the second half of a row that are nearer to a miss than to a hit."""
     middle = (cache["latency_cycles"] + cache["miss_latency_cycles"]) / 2
     half = row[len(row) // 2:]
     return sum(c > middle for c in half) / len(half)
 
 
 def check_fits(worker, sms, cache):
-    """Uses a stride of a sector and a half, and so other elements than the daemon. A set that fits stays, and one
-    twice as long does not."""
+    """Walks a set that fits and a set twice as long; returns the share of misses in each. The stride is a sector and a
+    half, so the walks load other elements than the daemon."""
     stride = cache["sector_bytes"] // 4 * 6
     fits = cache["fits_bytes"]
     rows = walk(worker, cache["kind"], stride, [fits * 9 // 10 // stride, fits * 2 // stride], 4096, sms)
@@ -53,8 +53,9 @@ def check_fits(worker, sms, cache):
 
 
 def check_divisions(t, l1):
-    """Another program, whose blocks take all of their preferred shared memory and walk line after line, keeps the
-    same amount or a little more. The walks of reachd are scattered, and their lengths are in steps."""
+    """Compares the capacity of L1 with another program, whose blocks take all of their preferred shared memory and walk
+    line after line. The program finds the same capacity or a little more, because the walks of reachd are scattered
+    and their lengths are in steps."""
     found = {c["shared_bytes"] >> 10: c["fits_bytes"] for c in l1.get("carveouts", [])}
     run = subprocess.run([PROGRAM, "divisions"], stdout=subprocess.PIPE, timeout=120, check=True, universal_newlines=True)
     rows = [list(map(int, line.split()[1:])) for line in run.stdout.splitlines()]

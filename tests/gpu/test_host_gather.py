@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reads of host memory by every choice that reachd has (host_gather): predicted and measured speeds agree within 10
-%, and the first choice of the advice is the fastest. It also measures the gain of managed memory and windows by group
-over pinned memory.
+"""Tests reads of host memory by every choice that reachd has (host_gather). Predicted and measured speeds agree within
+10 %, and the first choice of the advice is the fastest. The test also measures the gain of managed memory and windows
+by group over pinned memory.
 
 REACH_GATHER_JSON=FILE also stores the result."""
 import json
@@ -21,7 +21,7 @@ PINNED = "host-pinned naive"
 
 
 def choices_of(size):
-    """Choices that have a speed, by their name, in the order of the advice."""
+    """Returns the choices that have a speed, by their name, in the order of the advice."""
     return {"%s %s" % (w["kind"], w["strategy"]): w for w in size["choices"] if w["gbps"]}
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The jobs of the papers on this GPU, at 2 GiB and at the largest size: every strategy finds the same result as the
-CPU. Speeds are printed and not judged (tests/bench/bench_jobs.py does)."""
+"""Tests the jobs of the papers on this GPU, at 2 GiB and at the largest size: every strategy finds the same result as
+the CPU. Speeds are printed, and only tests/bench/bench_jobs.py compares them with targets."""
 import json
 import os
 import subprocess
@@ -32,7 +32,7 @@ def try_job(t, job, measured, environment):
 
 
 def try_moved(t, environment):
-    """The kernel of docs/moving-to-windows.md, before and after."""
+    """Runs the kernel of docs/moving-to-windows.md in both forms, before and after the change."""
     sums = set()
     for name in ("sample_before", "sample_after"):
         done = run(name, environment=environment)
@@ -42,7 +42,7 @@ def try_moved(t, environment):
 
 
 def try_python(t, environment):
-    """gather.py needs a daemon or libreach; with the file it plans by libreach."""
+    """Runs gather.py with the fingerprint file, so that it plans by libreach without a daemon."""
     program = common.BUILD + "/examples/gather.py"
     done = subprocess.run(["python3", program, "--repeats", "2"], timeout=PATIENCE_S, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -52,7 +52,7 @@ def try_python(t, environment):
 
 
 def try_another_gpu(t, measured, environment):
-    """A fingerprint of another GPU is refused before any launch."""
+    """Tests that a job refuses a fingerprint of another GPU before any launch."""
     fingerprint = measured.fingerprint("full")
     fingerprint["gpu"]["uuid"] = "GPU-00000000-0000-4000-8000-000000000000"
     path = os.path.join(measured.folder, "another.json")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Beside a process that reads at random on the same GPU without a pause, an answer is right or reports that it is not
-available. REACH_LOAD_RUNS (100) quick fingerprints in a row, every second one under that load: all quiet ones equal,
-each loaded one equal to them or disturbed, none wrong. A value that a loaded one calls unknown is not wrong; the
-output has the number of such values. REACH_KEEP names a folder for the raw observations of the first that is wrong
-(wrong-load.tar.gz): it may not be seen again for hundreds of runs. The assessment itself is tested without a GPU by
-tests/e2e/test_load_counts.py."""
+"""Tests that an answer is right, or reports that it is not available, while another process reads at random on the same
+GPU without a pause. REACH_LOAD_RUNS (100) quick fingerprints are made in a row, every second one under that load. All
+quiet fingerprints must be equal. Each loaded one must be equal to them or disturbed, and none may be wrong. An unknown
+value in a loaded fingerprint is not wrong; the output has the number of such values.
+
+REACH_KEEP names a folder for the raw observations of the first wrong fingerprint (wrong-load.tar.gz), because the next
+one may take hundreds of runs. tests/e2e/test_load_counts.py tests the comparison itself without a GPU."""
 import os
 import subprocess
 import tempfile
@@ -36,7 +37,7 @@ def wrong_values(structure, expected):
 
 
 def keep_wrong(folder):
-    """Keeps the export of a wrong run, for the search for the cause."""
+    """Stores the export of a wrong run, so that the cause can be found."""
     target = os.environ.get("REACH_KEEP")
     if target and not os.path.exists(os.path.join(target, "wrong-load.tar.gz")):
         subprocess.run(["tar", "czf", os.path.join(target, "wrong-load.tar.gz"), "-C", folder, "."],
@@ -69,7 +70,7 @@ class Counts:
             self.wrong.append(text)
 
     def judge(self, fp, expected):
-        """Returns whether it is wrong."""
+        """Counts one fingerprint; returns whether it is wrong."""
         found = structure_of(fp)
         verdict = fp["conditions"]["verdict"]
         self.times.append(fp["probe_ms"])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Kinds of memory on a real GPU: two measurements at depth memory agree, and every number is possible without a table
-of expected ones. With several GPUs (CUDA_VISIBLE_DEVICES=0,1) each is measured, and memory of peers must be there.
-Prints time and memory of each depth, and the output of reachctl."""
+"""Tests the kinds of memory on a real GPU: two measurements at depth memory agree, and every number is possible; the
+test has no table of expected numbers. With several GPUs (CUDA_VISIBLE_DEVICES=0,1) each is measured, and the memory of
+peers must be in the result. The test prints the time and the memory of each depth, and the output of reachctl."""
 import os
 import subprocess
 
@@ -19,7 +19,7 @@ def name_of(kind):
 
 
 def probed(fingerprint):
-    """Returns the available kinds, by name."""
+    """Returns the available kinds of memory, by name."""
     return {name_of(k): k for k in fingerprint.get("memory", []) if k.get("probed_bytes")}
 
 
@@ -28,8 +28,8 @@ def near(a, b):
 
 
 def same_cliff(a, b):
-    """Both bounds of one lie within the bounds of the other, with a tolerance of 5 %. If the curve falls to 90 % of
-    its plateau at its end, one measurement may reach this bound and the other not."""
+    """Returns whether both bounds of one measurement lie within the bounds of the other, with a tolerance of 5 %. If
+    the curve falls to 90 % of its plateau at its end, only one of the measurements may reach this bound."""
     if not a.get("reach_bytes") or not b.get("reach_bytes"):
         return near(a["curve"][-1]["naive_gbps"], b["curve"][-1]["naive_gbps"])
     if min(a["beyond_gbps"] / a["plateau_gbps"], b["beyond_gbps"] / b["plateau_gbps"]) > SLOW_FALL:
@@ -50,7 +50,7 @@ def check_agreement(t, one, two):
 
 
 def mistakes(kind, device_gbps):
-    """Checks for impossible values."""
+    """Checks that no value is impossible."""
     plateau, reach, onset = kind["plateau_gbps"], kind.get("reach_bytes"), kind.get("onset_bytes")
     curve = [p["region_bytes"] for p in kind["curve"]]
     checks = {
@@ -92,7 +92,7 @@ def check_peers(t, fingerprint, uuids):
 
 
 def show(folder):
-    """The table of reachctl, from the file."""
+    """Prints the table that reachctl makes from the fingerprint file."""
     source = "file:%s/fingerprint-memory.json" % folder
     done = subprocess.run([common.BUILD + "/reachctl", "show", "--url", source], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, universal_newlines=True, check=False)

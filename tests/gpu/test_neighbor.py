@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Beside a process that holds nearly all device memory, a measurement shrinks or ends as gpu-no-memory. The neighbor
-is not harmed and nothing stays behind."""
+"""Tests measurements beside a process that holds nearly all device memory. They take less memory, or fail with
+gpu-no-memory. The neighbor is not harmed, and all memory is released."""
 import common
 
 NOTHING = 32 * common.MIB   # not even a context

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Without the virtual memory API the probes only cover the memory that they hold. Their results agree with the alias
-arena, and they claim nothing beyond."""
+"""Tests measurements without the virtual memory API. The probes only cover the memory that they hold. Their results
+agree with the alias arena, and they report no value beyond that memory."""
 import common
 
 
 def check_level(t, level, reference):
-    """A level of the plain arena beside the same level of the alias arena."""
+    """Compares a level of the plain arena with the same level of the alias arena."""
     for field in ("reach_bytes", "entry_bytes", "entries"):
         value = level[field]
         t.ok(value is None or value == reference[field],

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Shared memory, clusters, and the loads that keep memory busy: the numbers of reachd beside the numbers of
-tests/gpu/onchip.cu, which finds them in other ways. Prints a table last. REACH_OUT names a folder for the results."""
+"""Compares the numbers of reachd about shared memory, clusters and the loads that keep memory busy with the numbers of
+tests/gpu/onchip.cu, which uses other methods. The test prints a table last. REACH_OUT names a folder for the
+results."""
 import json
 import os
 import subprocess
@@ -74,7 +75,7 @@ def check_clusters(t, clusters, table):
 
 
 def spread(sms, groups):
-    """One SM of each group after another, in the order of reachd."""
+    """Returns SMs in the order of reachd: one SM of each group in turn."""
     place, order = {}, sorted(sms)
     for group in groups:
         for k, sm in enumerate(sorted(group)):
@@ -116,7 +117,7 @@ def check_little(t, fingerprint, table):
 
 
 def structure(fingerprint):
-    """The values that must not change from run to run."""
+    """Returns the values that must not change from run to run."""
     c, s, p = fingerprint["clusters"], fingerprint["shared"], fingerprint["parallelism"]
     return json.dumps([s.get("banks"), s.get("bank_bytes"), [w.get("loads_enough") for w in s["widths"]],
                        c.get("largest"), c.get("gpcs"), c.get("sms"), [z.get("usable_sms") for z in c["sizes"]],

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Two GPUs of one host, and processes that see them in another order, or one of them: each job gets its own GPU's
-answer, by libreach in C, by reach.cuh and by the Python client. Prints a table last.
+"""Tests two GPUs of one host with processes that see both in another order, or one of them. Each job gets its own GPU's
+answer, by libreach in C, by reach.cuh and by the Python client. The test prints a table last.
 
-  REACH_ORDER_BYTES   of the random reads of each GPU, default 96 GiB
+  REACH_ORDER_BYTES   bytes of the random reads on each GPU, default 96 GiB
 """
 import json
 import os
@@ -54,7 +54,7 @@ def environment(visible):
 
 
 class Daemon:
-    """reachd on a socket, which sees all GPUs of the node."""
+    """A reachd on a socket, which sees all GPUs of the node."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="reach-order-")
@@ -86,7 +86,7 @@ class Daemon:
         return []
 
     def measured(self):
-        """Returns all GPUs, once each has been measured, all at the same time."""
+        """Measures all GPUs at the same time and returns them."""
         runs = [subprocess.Popen([common.BUILD + "/reachctl", "--socket", self.socket, "measure", "--gpu", gpu["uuid"],
                                   "--depth", "quick", "--wait"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 for gpu in self.gpus()]
@@ -108,7 +108,7 @@ def run(command, visible):
 
 
 def try_process(t, daemon, name, visible, wanted, known):
-    """A process that should see the GPUs `wanted`, in this order."""
+    """Runs a process that must see the GPUs `wanted`, in this order."""
     seen = [json.loads(line) for line in run([PROGRAM, daemon.url, str(BYTES)], visible).splitlines()]
     if not t.ok([row["uuid"] for row in seen] == wanted, name + ": the driver shows that", seen):
         return []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reach_partition.cuh on this GPU: right for every size, in a graph, and beyond 2^32 keys; then the keys per second,
-printed and not judged.
+"""Tests reach_partition.cuh on this GPU: it is right for every size, in a graph, and for more than 2^32 keys. The test
+then prints the keys per second, without a target.
 
 TEST_SEED repeats a run. REACH_PARTITION_LOG2 is the number of keys for the speeds, as a power of 2 (default 30)."""
 import os

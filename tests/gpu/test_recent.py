@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The translations that missed last, which the level of the SM groups keeps beside its sets: their number, and that
-only the SMs of a group share them. So this is a second method for the groups, by other addresses and in plain memory.
+"""Tests the store of the latest misses, which the TLB level of the SM groups has beside its sets: the number of its
+entries, and that only the SMs of a group share it. The test is a second method to find the groups, by other addresses
+and in plain memory.
 
-  REACH_RECENT_GROUPS   how many groups, default 6; one SM of each walks
+  REACH_RECENT_GROUPS   number of groups to test, default 6; one SM of each walks
 """
 import json
 import os
@@ -21,7 +22,7 @@ def pairs(words):
 
 
 def level_of_groups(fingerprint):
-    """The level that groups share, if its sets are known."""
+    """Returns the level that groups share, if its sets are known."""
     for level in fingerprint["tlb"]["levels"]:
         if level["shared_by"] == "group" and level["sets"] and level["ways"]:
             return level
@@ -29,7 +30,7 @@ def level_of_groups(fingerprint):
 
 
 def check_sm(t, sm, group, lines, level):
-    """Half of the miss penalty separates hits from misses."""
+    """Tests the numbers of one SM. A load counts as a hit if it takes less than a hit plus half of the miss penalty."""
     more = level["miss_penalty_cycles"] / 2
     alone, full, beside = pairs(lines["alone"]), [float(w) for w in lines["full"]], pairs(lines["beside"])
     hit = alone[level["ways"]]

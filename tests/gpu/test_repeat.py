@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The group map does not depend on chance: REACH_RUNS (50) quick runs in a row give one map. It equals the map of the
-full pair matrix, which is judged here a second time from its raw cycles."""
+"""Tests that the group map does not depend on chance: REACH_RUNS (50) quick runs in a row give one map. That map equals
+the map of the full pair matrix, which the test computes again from the raw cycles of the matrix."""
 import os
 import statistics
 
@@ -10,7 +10,8 @@ RUNS = int(os.environ.get("REACH_RUNS", "50"))
 
 
 class Matrix:
-    """delta[pivot][sm]: by how many cycles SM `sm` became slower when `pivot` thrashed."""
+    """A matrix of pairs. delta[pivot][sm] is the number of cycles by which SM `sm` became slower while SM `pivot`
+    thrashed."""
 
     def __init__(self):
         self.delta = {}
@@ -50,7 +51,7 @@ class Matrix:
 
 
 def matrices(observations):
-    """Returns one matrix for each question about pairs."""
+    """Returns the complete matrices, one for each kind of pair probe (stride and numbers of pages)."""
     found = {}
     for o in observations:
         if o["probe"]["kind"] != "pairs":

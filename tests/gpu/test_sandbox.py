@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""The sandbox of systemd/reachd.service on a real GPU, setting by setting: does a worker still
-fingerprint under it?
+"""Tests whether a worker can still fingerprint a real GPU in the sandbox of systemd/reachd.service.
 
-No systemd is needed, because lib_sandbox.py makes its settings. Each setting is tried alone and then all at once; a
-setting that fails alone is named. The test fails only if all settings at once, like in the unit, fail. Some settings
-need root; the output names the settings that could not be tried.
+No systemd is needed, because lib_sandbox.py applies its settings. Each setting is tried alone, and then all settings
+together. The output names the settings that fail alone. The test fails only if all settings together fail, because the
+unit has all of them. Some settings need root; the output names the settings that could not be tried.
 
-  REACH_RESULTS=FOLDER   also writes FOLDER/sandbox.json: for each setting whether it holds, and
-                         which system calls were refused meanwhile
-  REACH_SIMULATE=h200    tries the test itself on a simulated GPU
+  REACH_RESULTS=FOLDER   writes FOLDER/sandbox.json, which has for each setting whether the worker succeeded, and the
+                         refused system calls
+  REACH_SIMULATE=h200    tests the script itself on a simulated GPU
 """
 import errno
 import json
@@ -27,7 +26,7 @@ GRACE_SECONDS = 20
 PTX = {"CUDA_FORCE_PTX_JIT": "1", "CUDA_CACHE_DISABLE": "1"}
 FOLDER = tempfile.mkdtemp(prefix="reach-sandbox-")
 ALL = "all of reachd.service at once"
-# This setting runs at depth full, with time for every kind of memory; all others run at depth quick.
+# The worker runs at depth full with this setting, so that it uses every kind of memory. All others run at depth quick.
 WITH_MEMORY = ("nothing", ALL)
 
 
@@ -56,8 +55,8 @@ def settings(state):
 
 
 def check_filters(t):
-    """A sandbox without restrictions would let everything pass. A call that is refused here in any case proves
-    nothing."""
+    """Tests that the settings refuse their calls. A call that this machine refuses without the setting proves nothing,
+    and is skipped."""
     page = (0, 4096, 7, 0x22, -1, 0)  # anonymous, to be read, written and executed
     cases = [
         (sandbox.no_writable_executable_by_filter, sandbox.MMAP, page),
@@ -94,7 +93,7 @@ def for_everybody():
 
 
 def end(process):
-    """Terminates it first, because a killed worker does not release its GPU cleanly."""
+    """Ends a process. SIGTERM comes first, because a killed worker does not release its GPU cleanly."""
     process.terminate()
     try:
         return process.communicate(timeout=GRACE_SECONDS)[0]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Three tables of 50, 40 and 30 GiB that are read together: windows of matched parts are as fast as within the
-reach, and the plan over a list of allocations predicts their speed. Prints a table last."""
+"""Tests three tables of 50, 40 and 30 GiB that are read together. Windows of matched parts are as fast as reads within
+the reach, and the plan over a list of allocations predicts their speed. The test prints a table last."""
 import glob
 import os
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The gain of the sides of the L2 for a job: the example near_reads sorts the granules of its own buffer and reads
-near ones. The test compares it with the prediction of the plan from this GPU's fingerprint."""
+"""Tests the gain of a job from the sides of the L2. The example near_reads sorts the granules of its own buffer and
+reads near ones. The test compares its speed with the prediction of the plan from this GPU's fingerprint."""
 import os
 import re
 import subprocess
@@ -17,7 +17,7 @@ MEASURED = re.compile(r"measured: anyhow (\d+) GB/s, near (\d+) GB/s, far (\d+) 
 
 
 def read(text):
-    """Returns, for each size, MiB, predicted and measured."""
+    """Returns for each size the MiB, the predicted speed and the measured speed."""
     rows = []
     for line in text.splitlines():
         predicted, measured = LINE.search(line), MEASURED.search(line)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""reach.torch on this GPU: every strategy gives the result of PyTorch; graphs, streams, torch.compile, gradients, and
-two GPUs in one process if there are two. Windows and scopes of a small table are synthetic, so nothing is
-measured."""
+"""Tests reach.torch on this GPU. Every strategy gives the result of PyTorch, also with graphs, streams, torch.compile
+and gradients, and with two GPUs in one process if there are two. Windows and scopes of a small table are synthetic, so
+no measurement is made."""
 import os
 import sys
 
@@ -52,7 +52,7 @@ def try_operators(t, device):
 
 
 def try_lists(t, device):
-    """Tables that are allocated separately, with rows of 16 to 64 numbers."""
+    """Makes separately allocated tables with rows of 16 to 64 numbers."""
     for dtype in (torch.float16, torch.float32):
         held = [torch.randn(rows, width, device=device).to(dtype) for rows, width in ((70001, 16), (30011, 64), (9, 20))]
         index = torch.stack([torch.randint(0, h.shape[0], (50003,), device=device) for h in held])

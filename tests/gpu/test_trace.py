@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What-if on traces that a GPU recorded: a gather and a grouping are traced with reach_trace.cuh. The predictions of
-reach-lab for naive, windows, sorted buffers and scattered memory are compared with the measurements of the same jobs.
-Prints a table.
+"""Tests what-if on traces that a GPU recorded. A gather and a grouping are traced with reach_trace.cuh. The predictions
+of reach-lab for naive, windows, sorted buffers and scattered memory are compared with the measurements of the same
+jobs. The test prints a table.
 
   REACH_TRACE_KEEP      a folder for the traces and the fingerprint
   REACH_TRACE_JSON      a file for the rows of the table
-  REACH_TRACE_PROGRAM   another traced_jobs"""
+  REACH_TRACE_PROGRAM   path of another traced_jobs"""
 import glob
 import json
 import os
@@ -36,7 +36,7 @@ AGREE = 0.10
 
 
 class Jobs:
-    """The program that has taken the memory, in handles of `run` bytes."""
+    """The running program traced_jobs, which has allocated the memory in handles of `run` bytes."""
 
     def __init__(self, bytes_, run):
         self.process = subprocess.Popen([PROGRAM, str(bytes_), str(run)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The physics of the placement, with wide margins. Beyond the reach, reads anywhere slow down. Windows that ignore
+"""Tests the effect of the placement, with wide margins. Reads anywhere beyond the reach are slow. Windows that ignore
 groups do not help; windows by group do."""
 import common
 

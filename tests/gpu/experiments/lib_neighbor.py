@@ -1,16 +1,16 @@
 # For docs/disturbance.md.
-"""Another job on the same GPU, for survey_busy.py. It works until its standard input ends.
+"""Runs another job on the same GPU, for survey_busy.py, until its standard input ends.
 
-    lib_neighbor.py KIND      needs PyTorch; exit status 77 where that or a GPU is missing
+    lib_neighbor.py KIND      needs PyTorch; the exit status is 77 if PyTorch or a GPU is missing
 
   matmul    products of two 8192 x 8192 bf16 matrices
   gathers   2^24 elements at random from a table of 32 GiB
   tiny      kernels of one block, one after another
   training  steps of a network of four layers of 4096 x 4096, forward, backward and update
-  memory    nothing, but all memory except 900 MiB is taken (LEAVE_BYTES)
+  memory    no work, but all memory except 900 MiB (LEAVE_BYTES) is taken
 
-It prints one line when the GPU is at work, and at the end one with what it did. For a line "progress" it
-prints "STEPS SECONDS"; "pause" and "go" stop and resume it.
+It prints one line when the GPU is at work, and at the end one line about the work done. For an input line "progress" it
+prints "STEPS SECONDS"; "pause" and "go" stop and resume the work.
 """
 import select
 import sys
@@ -30,7 +30,7 @@ except ImportError:
 
 
 class Orders:
-    """The orders on standard input; usually there is none."""
+    """Reads the orders on standard input."""
 
     def __init__(self):
         self.began = time.monotonic()

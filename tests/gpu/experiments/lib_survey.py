@@ -1,7 +1,7 @@
 # For docs/methods.md.
-"""The table at the end of survey.sh, from the files of its steps.
+"""Prints the table at the end of survey.sh, from the files of its steps.
 
-    lib_survey.py TMP OUT     TMP: export/, random_read-N.json, machine.txt    OUT: the text files
+    lib_survey.py TMP OUT     TMP has export/, random_read-N.json and machine.txt; OUT has the text files
 """
 import glob
 import json
@@ -88,7 +88,8 @@ def print_example(result):
 
 
 def compare_maps(maps):
-    """Returns the differences of the group maps of several GPUs: SMs that have other neighbors than on the first."""
+    """Returns the differences of the group maps of several GPUs: the SMs whose group has other members than on the
+    first GPU."""
     if len(maps) < 2:
         return
     print("\nhow the group maps differ (SMs in other company than on the first GPU):")

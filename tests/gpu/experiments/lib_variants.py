@@ -1,12 +1,13 @@
 # For docs/torch.md.
-"""The device code of survey_torch_variants.py: copies of rows of one word, and sums of bags of a list of tables, each
-with what a kernel in windows could do otherwise as a constant.
+"""The device code of survey_torch_variants.py: copies of rows of one word, and sums of bags of a list of tables. The
+constants of a kernel select the variant.
 
-Common to all: a queue is an int64 counter of pieces.
-  LATER    the next piece is drawn while the rows of the one before are read, and its number is waited for after them;
-           LANES is then the threads of a program
-  PAIRED   (two windows) both queues are halves of one number, so a draw also says how far the other window is; a
-           program that is more than AHEAD pieces (0: however many) before it waits, for POLLS polls at most
+A queue is an int64 counter of pieces. These constants occur in several kernels:
+  LATER    the next piece is drawn while the rows of the piece before are read, and the program waits for its number
+           after these rows; LANES is then the number of threads of a program
+  PAIRED   (two windows) both queues are halves of one number, so a draw also returns the position of the other
+           window; a program that is more than AHEAD pieces before that window waits, for at most POLLS polls
+           (AHEAD 0: it never waits)
 """
 import triton
 import triton.language as tl
@@ -62,7 +63,8 @@ def _close(queues, word, w, pieces, PAIRED: tl.constexpr, AHEAD: tl.constexpr):
 
 @triton.jit
 def _indices(index, count, piece, pieces, ROWS: tl.constexpr, FULL: tl.constexpr, EVICT: tl.constexpr):
-    """With FULL all pieces are full, so the indices are read without a mask, in loads of 16 bytes."""
+    """Returns the indices of a piece. With FULL all pieces are full, so the indices are read without a mask, in loads
+    of 16 bytes."""
     if FULL:
         r = tl.minimum(piece, pieces - 1).to(tl.int64) * ROWS + tl.arange(0, ROWS)
         return tl.load(index + r, eviction_policy=EVICT).to(tl.int64)
@@ -75,7 +77,7 @@ def copy(index, table, out, count, bounds, window_of_sm, queues, pieces, drift, 
          DRAW: tl.constexpr, ROWS: tl.constexpr, LATER: tl.constexpr, PAIRED: tl.constexpr, AHEAD: tl.constexpr,
          FULL: tl.constexpr, ROW_EVICT: tl.constexpr, ROW_CACHE: tl.constexpr, INDEX_EVICT: tl.constexpr,
          OUT_EVICT: tl.constexpr, OUT_CACHE: tl.constexpr, DRIFT: tl.constexpr, LANES: tl.constexpr):
-    """drift (DRIFT, PAIRED) is the largest lead of a window over the other, in pieces."""
+    """Copies rows in windows. `drift` (DRIFT, PAIRED) gets the largest lead of a window over the other, in pieces."""
     w = first_window(window_of_sm)
     farthest = 0
     for turn in range(WINDOWS):
@@ -112,8 +114,8 @@ def copy(index, table, out, count, bounds, window_of_sm, queues, pieces, drift, 
 @triton.jit(do_not_specialize=["count", "pieces"])
 def copy_drawn(index, table, out, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
                ROWS: tl.constexpr, FULL: tl.constexpr, ROW_EVICT: tl.constexpr, OUT_EVICT: tl.constexpr):
-    """The number of programs is the number of pieces of all windows. Each draws one: of the window of its SM, or of
-    the next window with one left."""
+    """Copies rows with one program for each piece of all windows. A program draws a piece of the window of its SM, or
+    of the next window that has a piece left."""
     w = first_window(window_of_sm)
     piece = tl.atomic_add(queues + w * STRIDE, 1, sem="relaxed").to(tl.int32)
     visits = 1
@@ -131,7 +133,7 @@ def copy_drawn(index, table, out, count, bounds, window_of_sm, queues, pieces, W
 @triton.jit(do_not_specialize=["count"])
 def copy_pass(index, table, out, count, bounds, ROWS: tl.constexpr, FULL: tl.constexpr, ROW_EVICT: tl.constexpr,
               INDEX_EVICT: tl.constexpr, OUT_CACHE: tl.constexpr):
-    """One program for each piece, over the whole table."""
+    """Copies rows of the whole table, with one program for each piece."""
     piece = tl.program_id(0)
     i = _indices(index, count, piece, tl.num_programs(0), ROWS, FULL, INDEX_EVICT)
     here = (i >= tl.load(bounds)) & (i < tl.load(bounds + 1))
@@ -140,14 +142,14 @@ def copy_pass(index, table, out, count, bounds, ROWS: tl.constexpr, FULL: tl.con
     tl.store(out + r, v, mask=here, cache_modifier=OUT_CACHE)
 
 
-# ---- bags of LENGTH rows of each of TABLES tables, the rows of table k of WIDTHS[k] numbers ---------------------
+# ---- bags of LENGTH rows of each of TABLES tables; a row of table k has WIDTHS[k] numbers -----------------------
 #
-# `about` has the address, the first column and the rows of each table. A piece is BAGS bags of one table, or with
-# TOGETHER of all.
+# `about` has the address, the first column and the number of rows of each table. A piece is BAGS bags of one table, or
+# of all tables with TOGETHER.
 
 @triton.jit
 def _positions(index, bags, t, b, LENGTH: tl.constexpr, BAGS: tl.constexpr, INDEX_EVICT: tl.constexpr):
-    """Returns the indices of a piece, [BAGS x LENGTH]; -1 behind the last bag."""
+    """Returns the BAGS x LENGTH indices of a piece; -1 stands for an index after the last bag."""
     p = tl.arange(0, BAGS * LENGTH)
     here = b.to(tl.int64) * LENGTH + p
     return tl.load(index + t.to(tl.int64) * bags * LENGTH + here, mask=here < bags.to(tl.int64) * LENGTH, other=-1,
@@ -174,7 +176,7 @@ def _sums(i, about, out, bags, columns, t, b, part, lo, hi, WIDTH: tl.constexpr,
 @triton.jit
 def _of_kind(i, about, out, bags, columns, t, b, part, lo, hi, WIDTHS: tl.constexpr, LANES: tl.constexpr,
              ONE: tl.constexpr, LENGTH: tl.constexpr, BAGS: tl.constexpr, UNIT: tl.constexpr, TYPE: tl.constexpr):
-    """With ONE there is code for the longest rows only."""
+    """Computes the sums with code for each width of rows. With ONE it has code for the longest rows only."""
     if ONE:
         _sums(i, about, out, bags, columns, t, b, part, lo, hi, 0, WIDTHS[0], LANES[0], len(WIDTHS), LENGTH, BAGS, UNIT,
               TYPE)
@@ -187,7 +189,7 @@ def _of_kind(i, about, out, bags, columns, t, b, part, lo, hi, WIDTHS: tl.conste
 
 @triton.jit
 def _most(queues, pieces, TABLES: tl.constexpr):
-    """Returns the table with the most pieces left, and their number."""
+    """Returns the table with the most pieces left, and the number of these pieces."""
     best = 0
     most = 0
     for k in tl.static_range(TABLES):
@@ -202,8 +204,8 @@ def bags_by_table(index, about, out, bags, columns, table_of_sm, queues, pieces,
                   TILE_LANES: tl.constexpr, ONE: tl.constexpr, LENGTH: tl.constexpr, BAGS: tl.constexpr,
                   UNIT: tl.constexpr, TYPE: tl.constexpr, DRAW: tl.constexpr, LATER: tl.constexpr,
                   EARLY: tl.constexpr, MOST: tl.constexpr, INDEX_EVICT: tl.constexpr, LANES: tl.constexpr):
-    """An SM begins with its table and continues with the next, or with MOST with the table that has the most left.
-    With EARLY the indices of the next piece are loaded before the rows of a piece."""
+    """Sums bags table by table. An SM begins with its table and continues with the next table, or (MOST) with the table
+    that has the most pieces left. With EARLY the indices of the next piece are loaded before the rows of a piece."""
     t = first_window(table_of_sm)
     visits = 0
     while visits < len(WIDTHS):
@@ -243,8 +245,8 @@ def bags_by_table(index, about, out, bags, columns, table_of_sm, queues, pieces,
 def bags_drawn(index, about, out, bags, columns, table_of_sm, queues, pieces, WIDTHS: tl.constexpr,
                TILE_LANES: tl.constexpr, ONE: tl.constexpr, LENGTH: tl.constexpr, BAGS: tl.constexpr,
                UNIT: tl.constexpr, TYPE: tl.constexpr, INDEX_EVICT: tl.constexpr):
-    """The number of programs is the number of pieces. Each draws one: of the table of its SM, or of the next table
-    that has one left."""
+    """Sums bags with one program for each piece. A program draws a piece of the table of its SM, or of the next table
+    that has a piece left."""
     t = first_window(table_of_sm)
     piece = tl.atomic_add(queues + t * STRIDE, 1, sem="relaxed").to(tl.int32)
     visits = 1
@@ -262,8 +264,8 @@ def bags_drawn(index, about, out, bags, columns, table_of_sm, queues, pieces, WI
 def bags_matched(index, about, out, bags, columns, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
                  WIDTHS: tl.constexpr, TILE_LANES: tl.constexpr, LENGTH: tl.constexpr, BAGS: tl.constexpr,
                  UNIT: tl.constexpr, TYPE: tl.constexpr, DRAW: tl.constexpr, TOGETHER: tl.constexpr):
-    """Window w has the same part of each table; its sums go to part w of `out`. The pieces take the tables in
-    turn."""
+    """Sums bags in windows. Window w has the same part of each table, and its sums go to part w of `out`. Consecutive
+    pieces belong to consecutive tables."""
     w = first_window(window_of_sm)
     for _ in range(WINDOWS):
         queue = queues + w * STRIDE

@@ -1,44 +1,45 @@
 #!/usr/bin/env python3
 # For docs/disturbance.md.
-"""Quick measurements beside other jobs on one GPU, after a full one on the quiet chip.
+"""Makes quick measurements beside other jobs on one GPU, after a full measurement of the quiet chip.
 
     tests/gpu/experiments/survey_busy.py --out FOLDER [--seconds 540] [--long 50] [--short 50] [--copy 50] [--training 50]
                              [--matmul 0] [--gathers 0] [--tiny 0] [--memory 0] [--soak 0]
                              [--neighbor real|none] [--simulate h200]
 
-A daemon measures the quiet GPU at depth full. Then it measures at depth quick, a number of times beside
-each neighbor. `long` (one kernel of 10 s after another), `short` (many of 50 us) and `copy` (256 MiB on the
-device, again and again) are `gpu_load --work`, the others need PyTorch (lib_neighbor.py). After each measurement:
+A daemon measures the quiet GPU at depth full. Then it measures at depth quick several times beside each neighbor. The
+neighbors `long` (one kernel of 10 s after another), `short` (many kernels of 50 us) and `copy` (copies of 256 MiB on
+the device) are `gpu_load --work`. The other neighbors need PyTorch (lib_neighbor.py). After each measurement the script
+checks two answers:
 
   placement    GET placement of 97.5 % of the memory has the windows of the quiet chip, its predicted speeds and a date
-  fingerprint  the published one has the levels and groups of the quiet chip
+  fingerprint  the published fingerprint has the levels and groups of the quiet chip
 
-and the measurement itself is one of
+The measurement itself has one of these verdicts:
 
-  right       done, and its own levels and groups are those of the quiet chip
-  less        done, but it did not find out all of them
-  wrong       done, and a value that it found differs
-  disturbed   failed: it says that it was disturbed, or that the GPU was too busy
-  failed      failed for another reason
+  right       it is done, and its own levels and groups are equal to the quiet chip's
+  less        it is done, but it did not find all levels and groups
+  wrong       it is done, and a value that it found differs
+  disturbed   it failed and reported that it was disturbed, or that the GPU was too busy
+  failed      it failed for another reason
 
---soak N measures N times more, with a neighbor (`short`) at work during every second one: beside the same
-counts it says what is left of it: open files, threads, child processes, files in the daemon's folder, the host
-memory of the daemon, and the memory of the GPU that is free. Host memory is flat if it is at most a tenth larger at the
-end than after a tenth of the measurements.
+--soak N measures N times more, with a neighbor (`short`) at work during every second measurement. The summary then also
+lists resources that were not released: open files, threads, child processes, files in the daemon's folder, the host
+memory of the daemon, and device memory. Host memory may grow by at most a tenth from a tenth of the measurements to the
+end.
 
-"lost" is what the neighbor lost for each measurement, in seconds of its speed before the first, and as a share of
-a minute with one measurement in it.
+The column "lost" is the time that the neighbor lost for each measurement, in seconds at its speed before the first
+measurement, and as a share of a minute with one measurement in it.
 
-The last columns of the table count how often the placement had other windows or other speeds and how
-often the published fingerprint was another: all 0 is right.
+The last columns of the table count how often the placement had other windows or other speeds, and how often the
+published fingerprint was another. All of them should be 0.
 
-FOLDER gets summary.txt (printed last), quiet.json, results.jsonl.gz (one line per measurement),
-observations.jsonl.gz (raw observations of the first that are not right) and daemon.txt. The exit status is
-1 if a measurement is wrong, if a placement differs from the quiet chip's, if a fingerprint that knows less was
-published, if a neighbor ended early, or if the soak left something behind; 77 where there is no GPU or no PyTorch.
+FOLDER gets summary.txt (printed last), quiet.json, results.jsonl.gz (one line per measurement), observations.jsonl.gz
+(raw observations of the first measurements of each verdict) and daemon.txt. The exit status is 77 if there is no GPU or
+no PyTorch. It is 1 if a measurement is wrong, if a placement differs from the quiet chip's, if a neighbor ended early,
+if the published fingerprint has fewer values, or if the soak did not release a resource.
 
---seconds    when it stops, whatever is missing; the summary says how many were done
---neighbor   none: the same without neighbors, to try the script itself
+--seconds    the time limit; the summary contains the number of measurements that were made
+--neighbor   none: measures without neighbors, to test the script itself
 """
 import argparse
 import atexit
@@ -63,7 +64,8 @@ LOADS = {"long": "10000", "short": "50", "copy": str(256 << 20)}  # of gpu_load,
 ALONE_SECONDS = 1.5  # for the neighbor's speed before the first measurement
 VERDICTS = ("right", "less", "wrong", "disturbed", "failed")
 BUSY_SLUGS = ("disturbed", "gpu-busy", "deadline")
-# The results of a quick measurement itself: the size of a level, and its sharing. All others come from depth full.
+# The results that a quick measurement finds itself: the size of a level, and its sharing. All others come from depth
+# full.
 STRUCTURE_FIELD = re.compile(r"(^|\.)(size|groups)$")
 PLACEMENT_SHARE = 0.975  # of the memory: an H200's windows are needed, and the daemon's reserve stays free
 MOST_GROWTH = 1.1  # of the daemon's host memory, from a tenth of the soak to its end
@@ -75,7 +77,7 @@ FULL_SECONDS = 120
 
 
 class OutOfTime(Exception):
-    """Raised when the limit is reached."""
+    """Raised when the time limit is reached."""
 
 
 class NeighborEnded(Exception):
@@ -196,7 +198,7 @@ class Neighbor:
         self.check()
 
     def ask(self, order):
-        """Returns its answer to "progress", "pause" or "go", or "" without a process."""
+        """Returns the answer of the process to "progress", "pause" or "go", or "" if there is no process."""
         if not self.process:
             return ""
         self.check()
@@ -205,7 +207,7 @@ class Neighbor:
         return self.process.stdout.readline().strip()
 
     def progress(self):
-        """Returns (steps, seconds) since its start."""
+        """Returns (steps, seconds) since the start of the neighbor."""
         steps, seconds = (self.ask("progress") or "0 0").split()
         return int(steps), float(seconds)
 
@@ -235,12 +237,12 @@ def speeds_of(placement):
 
 
 def kept_of(fp):
-    """The fields of a fingerprint that an older measurement found."""
+    """Returns the fields of a fingerprint that an older measurement found."""
     return [field for source in fp.get("kept") or [] for field in source["parts"]]
 
 
 def date_of(placement):
-    """The time at which the predicted speeds were measured."""
+    """Returns the time at which the predicted speeds were measured."""
     return placement["speeds_taken_at"]
 
 
@@ -288,7 +290,7 @@ class Quiet:
 
 
 class Records:
-    """The files of --out that grow."""
+    """The files in the folder of --out that grow with each measurement."""
 
     def __init__(self, out):
         self.results = gzip.open(os.path.join(out, "results.jsonl.gz"), "wt")
@@ -302,7 +304,8 @@ class Records:
         self.results.flush()
 
     def keep_observations(self, daemon, kind, number, verdict):
-        """Stores the raw observations of the newest run, unless there are enough of the same kind."""
+        """Stores the raw observations of the newest run, unless enough runs with this neighbor and verdict are
+        stored."""
         self.kept[kind, verdict] = self.kept.get((kind, verdict), 0) + 1
         if self.full or self.kept[kind, verdict] > KEEP[verdict]:
             return
@@ -347,8 +350,8 @@ class Row:
                 self.notes.append(text)
 
     def compute_lost(self, before, first, last):
-        """Computes the lost time from three answers of progress(): before and after the time alone, and after the
-        measurements."""
+        """Computes the lost time from three answers of progress(): before and after the time without measurements, and
+        after the measurements."""
         if not self.seconds or first[0] <= before[0] or last[1] <= first[1]:
             return
         alone = (first[0] - before[0]) / (first[1] - before[1])
@@ -415,7 +418,7 @@ def measure_beside(row, daemon, quiet, records, neighbor_kind, seconds):
 
 
 class Holdings:
-    """Returns the resources that the daemon and the GPU hold at one time."""
+    """The resources that the daemon and the GPU hold at one time."""
 
     def __init__(self, daemon, simulated):
         pid = str(daemon.process.pid)

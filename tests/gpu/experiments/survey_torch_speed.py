@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # For docs/torch.md.
-"""Speed of reach.torch beside PyTorch's operators: each operation, row size and strategy over the largest table and
-over 32 GiB, and three tables of 50, 40 and 30 GiB that are read together, each with the plan's predictions. Prints the
-tables last; lines and OUT/torch_speed.json grow as it runs.
+"""Measures the speed of reach.torch beside PyTorch's operators. It runs each operation, row size and strategy over the
+largest table and over 32 GiB, and three tables of 50, 40 and 30 GiB that are read together. Each row has the plan's
+predictions. The tables are printed last; OUT/torch_speed.json is rewritten after each row.
 
   survey_torch_speed.py [OUT [PART...]]   needs PyTorch, Triton, and REACHD_URL (a daemon, or file:fingerprint.json)
 
-PART: these only: gathers bags additions neighbors tables partitioning.
+PART limits the run to these parts: gathers bags additions neighbors tables partitioning.
 """
 import json
 import os
@@ -37,7 +37,8 @@ ROWS = []
 
 
 def seconds(function):
-    """The median of consecutive launches, because the first ones of a quiet GPU take up to 1.5 times as long."""
+    """Returns the median of consecutive launches, because the first ones of a quiet GPU take up to 1.5 times as
+    long."""
     function()
     torch.cuda.synchronize()
     events = [(torch.cuda.Event(True), torch.cuda.Event(True)) for _ in range(REPEATS)]
@@ -50,8 +51,8 @@ def seconds(function):
 
 
 def compare(line, device, job):
-    """Adds the predictions of the plan for each strategy, predicted / measured, and whether its first choice is the
-    best."""
+    """Adds the predictions of the plan for each strategy, the ratios predicted / measured, and whether the plan's first
+    choice is the fastest."""
     try:
         line["chosen"], speeds = job() if callable(job) else launch.predicted(device, job)
     except NoPlan as why:
@@ -128,7 +129,7 @@ def additions(out, memory, sizes):
 
 
 def neighbors(out, memory, size):
-    """No other strategy can exceed the draws of one pass within the reach."""
+    """Measures neighbor_sample. No strategy can be faster than one pass over a table within the reach."""
     nodes, edges = 1 << 26, size // 8
     indptr = torch.arange(nodes + 1, device="cuda") * (edges // nodes)
     table = memory[:edges * 8].view(torch.int64)
@@ -149,8 +150,8 @@ def partitioning():
 
 
 def three_tables(out):
-    """The tables are allocated separately and read together; the same three, shorter, give the speed within the
-    reach. An item is a row of each."""
+    """Measures three tables that are allocated separately and read together. An item is a row of each table. Shorter
+    tables give the speed within the reach."""
     scale = min(1.0, (torch.cuda.mem_get_info()[0] - SPARE) / (sum(THREE_GIB) * GIB))
     held = [torch.zeros((int(scale * gib * GIB) // (2 * n), n), dtype=torch.float16, device="cuda")
             for gib, n in zip(THREE_GIB, THREE_NUMBERS)]

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # For docs/torch.md.
-"""The shapes of launches of reach.torch, by measurement: each operation and row size in every candidate, naive over
-32 GiB, in scopes and windows over the largest table. Prints the fastest ones as lines of TABLE
-(reach/torch/shapes.py), with their speeds in 10^9 per second; OUT/torch_sweep.json has every candidate.
+"""Finds the shapes of launches of reach.torch by measurement. It runs each operation and row size with every candidate,
+naive over 32 GiB, and in scopes and windows over the largest table. It prints the fastest candidates as lines of TABLE
+(reach/torch/shapes.py), with their speeds in 10^9 per second. OUT/torch_sweep.json has every candidate.
 
 All candidates are compiled first, by one process for each core.
 
   survey_torch_sweep.py [OUT [SECONDS [OPERATION:BYTES:STRATEGY]]]
                                             needs PyTorch, Triton, and REACHD_URL; stops after SECONDS (default 300)
 
-With one operation, row size and strategy ("copy:8:windows") the steps between candidates are finer, and all are printed.
+With one operation, row size and strategy ("copy:8:windows") the steps between candidates are finer, and all candidates
+are printed.
 """
 import dataclasses
 import itertools
@@ -47,7 +48,8 @@ MOST = 64 << 10    # bytes of a piece
 
 
 def work(operation, row, memory, most=1 << 25):
-    """Returns a function of a strategy, and its count of at most `most`."""
+    """Returns a function that runs the operation with a strategy, and the number of its items, which is at most
+    `most`."""
     rows = memory.numel() // row
     if operation == "copy":
         count = min(most, GIB // row)

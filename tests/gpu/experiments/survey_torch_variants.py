@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # For docs/torch.md.
-"""Variants of two kernels in windows beside the present ones, in some 90 s: rows of 8, 16 and 32 bytes over 120 GiB,
-and sums of bags of three tables of 50, 40 and 30 GiB. What both make within the reach, in the same run, is what can be
-had at most.
+"""Compares variants of two kernels in windows with the present kernels, in some 90 s. The kernels copy rows of 8, 16
+and 32 bytes over 120 GiB, and sum bags of three tables of 50, 40 and 30 GiB. The speed of the same kernels within the
+reach, in the same run, is the upper limit.
 
-Prints a line for each variant as it is measured, and last a table of the fastest, measured once more in turn with the
-present ones: 10^9 per second (median, slowest and fastest launch), and shares of the present one and of the speed
-within the reach. A variant that fails prints its error. OUT/torch_variants.json has all, OUT/clocks.csv the clocks.
+The script prints a line for each variant as it is measured. The last table has the fastest variants, measured once more
+in turn with the present kernels. It has 10^9 per second (median, slowest and fastest launch), and this speed divided by
+the present kernel's and by the speed within the reach. A variant that fails prints its error. OUT/torch_variants.json
+has all variants, OUT/clocks.csv the clocks.
 
   survey_torch_variants.py [OUT [SECONDS]]       needs PyTorch, Triton, and REACHD_URL; no variant begins after SECONDS
                                                  (default 80)
@@ -56,7 +57,7 @@ QUEUES = 64          # numbers of 8 bytes: more than any variant's queues
 
 
 class Variant(NamedTuple):
-    """A launch: `kind` is a method of Copies or Bags, `constants` go to the kernel."""
+    """One launch. `kind` is a method of Copies or Bags; `constants` are constants of the kernel."""
     name: str
     kind: str
     shape: shapes.Shape = shapes.Shape(0, 0)
@@ -86,7 +87,7 @@ AHEAD_ROWS = (1 << 15, 1 << 17)
 
 
 def copies_in_windows():
-    """Hints with every shape; early draws and close windows only with the hints that may matter for them."""
+    """Yields each hint with every shape. Early draws and close windows only have the hints that may affect them."""
     for shape, (words, hints) in itertools.product(COPY_SHAPES, HINTS.items()):
         yield shape, words, hints
     for shape in COPY_SHAPES:
@@ -108,7 +109,7 @@ COPIES_IN_WINDOWS = tuple(shapes.Shape(*s) for s in ((256, 8, 3, 4), (256, 8, 8)
 
 
 def package_copies():
-    """A call of the package with other shapes, also with skewed indices."""
+    """Yields calls of the package, with its own shape and with others, also with skewed indices."""
     yield Variant("present: gather_rows in windows", "package", constants={"strategy": "windows"}, compiled=False)
     yield Variant("present: gather_rows in scopes", "package", constants={"strategy": "scopes"}, compiled=False)
     yield Variant("within: gather_rows, one pass", "package_near", constants={"strategy": "naive"}, compiled=False)
@@ -140,7 +141,8 @@ def copy_variants():
 
 
 def skewed_variants():
-    """Half of the indices belong to few rows, which the L2 could keep. This shows the cost of hints."""
+    """Yields variants in which half of the indices belong to few rows, which the L2 could keep. They show the cost of
+    hints."""
     for shape, (words, hints) in itertools.product(COPY_SHAPES[:3], HINTS.items()):
         yield Variant(name_of(shape, words), "skewed", shape, {**NO_HINTS, **hints})
     for shape, rows, words in itertools.product(COPY_SHAPES[1:5], AHEAD_ROWS, ("", ", rows first")):
@@ -149,12 +151,12 @@ def skewed_variants():
 
 
 def forced(shape):
-    """Uses the shape of the package if it has no items."""
+    """Forces a shape of the package. If `shape` has no items, the package uses its own."""
     return shapes.forced(shape) if shape.items else contextlib.nullcontext()
 
 
 class Copies:
-    """A table of `size` bytes with rows of this length, launched like one of `planned` bytes. Kernels outside the
+    """A table of `size` bytes with rows of `row` bytes, launched like a table of `planned` bytes. Kernels outside the
     package copy rows of 8 bytes."""
 
     def __init__(self, size, planned, count, row=8):
@@ -183,7 +185,7 @@ class Copies:
         return torch.equal(self.out, self.near_wanted if near else self.wanted)
 
     def more(self, variant):
-        """Returns further values of a past launch."""
+        """Returns values of the past launch beside its time: the lead of a window over the other."""
         if not variant.constants.get("DRIFT"):
             return {}
         found = [int(n) * variant.shape.items for n in self.drift]
@@ -269,7 +271,7 @@ PACKAGE_SHAPES = tuple(shapes.Shape(*s) for s in (  # bags of a long row, warps,
 
 
 def package_variants():
-    """A call of the package with other shapes, and with code for each length of rows."""
+    """Yields calls of the package, with its own shape and with others, and with code for each length of rows."""
     for strategy, words in (("", "first choice"), ("scopes", "one launch"), ("windows", "windows")):
         yield Variant(f"present: embedding_bags, {words}", "package", constants={"strategy": strategy}, compiled=False)
     for shape in PACKAGE_SHAPES:
@@ -326,7 +328,8 @@ def limit_registers(registers):
 
 
 def share_out(groups, weights, sm_count):
-    """Returns the table of each SM: whole groups, the SMs of each table in proportion to its weight."""
+    """Returns the table of each SM. The SMs of a group get the same table, and the number of SMs of a table is
+    proportional to its weight."""
     table_of_sm, left = [0] * sm_count, [sm_count * w / sum(weights) for w in weights]
     for group in sorted(groups, key=len, reverse=True):
         t = left.index(max(left))
@@ -337,8 +340,8 @@ def share_out(groups, weights, sm_count):
 
 
 class Bags:
-    """Makes `bags` bags of `length` rows of each of the tables, and of the beginnings that lie within the reach
-    together. Kernels outside the package take LENGTH rows."""
+    """Sums `bags` bags of `length` rows of each table. The runs within the reach use only the beginnings of the tables.
+    Kernels outside the package take bags of LENGTH rows."""
 
     def __init__(self, held, bags, planned, length=LENGTH):
         self.held, self.bags = held, bags
@@ -376,7 +379,7 @@ class Bags:
         self._call(variant, MOST_IDLE)
 
     def kinds(self, variant):
-        """This kernel has code for each length of rows."""
+        """Calls the package with a kernel that has code for each length of rows."""
         self._call(variant, 0)
 
     def _call(self, variant, idle):
@@ -395,7 +398,8 @@ class Bags:
             self.out = rt.embedding_bags(self.close, self.near_index, strategy=variant.constants["strategy"])
 
     def reversed(self, variant):
-        """The sums are in another order, so they are not compared."""
+        """Calls the package with the tables in reverse order. The sums are in another order, so they are not
+        compared."""
         rt.embedding_bags(self.held[::-1], self.flipped, **variant.constants)
 
     def package_near(self, variant):
@@ -414,7 +418,7 @@ class Bags:
         return self._drawn(variant, self.near_index, self.near_about)
 
     def matched(self, variant):
-        """Adds the sum of both parts."""
+        """Sums bags in matched windows, then adds the sums of both parts."""
         found = self._matched(variant, self.index, self.about, self.parts, self.way.window_of_sm, 2)
         bag.add_parts(self.parts, self.out)
         return found
@@ -473,7 +477,7 @@ def bytes_of(table):
 
 
 def about(tables):
-    """The tensor `about` of lib_variants, with the widths."""
+    """Returns the tensor `about` of lib_variants, with the widths of the rows."""
     starts = itertools.accumulate((0, *WIDTHS[:-1]))
     lines = (*(t.data_ptr() for t in tables), *(s // UNIT for s in starts), *(t.shape[0] for t in tables),
              *(w // UNIT for w in WIDTHS))
@@ -517,7 +521,7 @@ def clean(constants):
 
 
 def measure(work, part, variant, count, launches=LAUNCHES):
-    """Returns a line, or None if it failed and printed its error."""
+    """Measures a variant and returns its line, or prints its error and returns None."""
     try:
         found, registers = times(work, variant, launches)
         line = {"part": part, "name": variant.name, "kind": variant.kind,
@@ -554,11 +558,11 @@ class Results:
                 json.dump(self.lines, file, indent=0)
 
     def late(self, share=0.0):
-        """Returns whether the time is over, with `share` seconds kept back."""
+        """Returns whether the time is over, if `share` seconds are reserved for later parts."""
         return time.monotonic() > self.until - share
 
     def best(self, part, variants):
-        """Returns the present ones, and the fastest others: of windows and of runs within the reach."""
+        """Returns the present kernels, and the fastest variants in windows and within the reach."""
         speed = {line["name"]: line["g_per_s"] for line in self.lines if line["part"] == part and line["right"]}
         others = sorted((v for v in variants if v.compiled and v.name in speed), key=lambda v: -speed[v.name])
         near = [v for v in others if v.name.startswith("within")]
@@ -567,8 +571,8 @@ class Results:
 
 
 def measure_part(results, work, part, variants, count, keep):
-    """Runs each variant once, then the fastest in turn with the present ones. `keep` is the time for later parts in
-    seconds."""
+    """Runs each variant once, then the fastest variants in turn with the present kernels. `keep` is the time for later
+    parts in seconds."""
     for variant in variants:
         if results.late(keep):
             print(f"# {part}: out of time before {variant.name}", flush=True)
@@ -585,7 +589,7 @@ def measure_part(results, work, part, variants, count, keep):
 
 
 def print_table(results, part):
-    """Returns medians of the rounds of the repeated variants."""
+    """Returns one line for each repeated variant, with the medians of its rounds."""
     found = {}
     for line in results.lines:
         if line["part"] == part + " again":
@@ -623,7 +627,7 @@ def work_variants(part):
 
 
 def small_work(part, planned):
-    """Small work for compiling, and for the interpreter."""
+    """Returns a small job, for compiling and for the interpreter."""
     if part.startswith("copy"):
         return Copies(1 << 20, planned, 3 * 1024, int(part[5:] or 8))
     return Bags(make_tables(1e-6), 21, planned, LENGTH if part == "bags" else 2)
@@ -634,7 +638,7 @@ def all_variants():
 
 
 def compile_some(arguments):
-    """Compiles with the constants of the launch, over small tables, because Triton keeps compiled kernels in
+    """Compiles variants by running them with their constants over small tables. Triton keeps the compiled kernels in
     files."""
     numbers, planned = arguments
     every = all_variants()
@@ -651,7 +655,7 @@ def compile_some(arguments):
 
 
 def compile_all(planned):
-    """Variants of a kernel that differ in constants are compiled once for each kind."""
+    """Compiles each kernel once for each set of constants."""
     every = all_variants()
     seen = {}
     for number, (part, v) in enumerate(every):
@@ -740,7 +744,7 @@ def make_up():
 
 
 def interpret():
-    """Runs every variant once on the CPU. Returns how many were wrong."""
+    """Runs every variant once on the CPU. Returns the number of wrong variants."""
     make_up()
     wrong = 0
     for part, size in ((part, 1 << (20 if part.startswith("copy") else 17)) for part in VARIANTS):
