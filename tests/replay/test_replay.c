@@ -1,11 +1,12 @@
-/* test_replay.c: recorded measurements, concluded again, against committed fingerprints.
+/* test_replay.c: analyzes recorded measurements again and compares the fingerprints with committed
+ * ones.
  *
- * A recording is what `reachd --measure DEPTH --export DIR` wrote: a folder with
- * observations-DEPTH.jsonl, or that file as .jsonl.xz. Those under tests/replay/ and
- * docs/measurements/ are all replayed, each a case of its own. The conclusion must be
- * tests/replay/golden/FOLDER-DEPTH.json to the last digit; UPDATE_GOLDEN=1 writes that file anew,
- * and the change to it is then there to be read before it is committed. Observations whose name
- * says "-failed" have no golden: they must end as disturbed.
+ * A recording is the output of `reachd --measure DEPTH --export DIR`: a folder with
+ * observations-DEPTH.jsonl, or this file as .jsonl.xz. Each recording under tests/replay/ and
+ * docs/measurements/ is a case of its own. The fingerprint must equal
+ * tests/replay/golden/FOLDER-DEPTH.json to the last digit. UPDATE_GOLDEN=1 writes this file anew;
+ * review its changes before you commit it. Observations whose name contains "-failed" have no
+ * golden file, and their analysis must return the status disturbed.
  */
 #include "tests/unit/support/as_json.h"
 
@@ -33,13 +34,13 @@ static const char golden_dir[] = "tests/replay/golden";
 struct recording {
     char path[PATH_BYTES];
     char name[PATH_BYTES]; /* FOLDER-DEPTH */
-    bool failed;           /* there is no fingerprint to be had from it */
+    bool failed;           /* the recording gives no fingerprint */
 };
 
 static struct recording recordings[MOST_RECORDINGS];
 static size_t recording_count;
 
-/* ---- what there is ---- */
+/* ---- the recordings ---- */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -93,9 +94,10 @@ static void list_recordings(void)
     qsort(recordings, recording_count, sizeof recordings[0], by_path);
 }
 
-/* ---- concluding ---- */
+/* ---- analysis ---- */
 
-/* Paths are this repository's own: letters, digits, dots and dashes, checked all the same. */
+/* Paths are files of this repository. The function still checks that they consist of letters,
+ * digits, dots and dashes. */
 static FILE *open_recording(const char *path, bool *is_pipe)
 {
     char command[PATH_BYTES + 16];
@@ -108,7 +110,7 @@ static FILE *open_recording(const char *path, bool *is_pipe)
     return popen(command, "re");
 }
 
-/* The fingerprint that follows, or why there is none. */
+/* Derives the fingerprint from a recording, or returns the reason why there is none. */
 static enum status try_to_conclude(const char *path, struct fingerprint *out, struct err *err)
 {
     struct observation_set set = {0};
@@ -130,7 +132,7 @@ static enum status try_to_conclude(const char *path, struct fingerprint *out, st
     return status;
 }
 
-/* The conclusion as JSON. */
+/* Returns the fingerprint of a recording as JSON. */
 static json_t *conclude(const char *path)
 {
     struct fingerprint *fp = calloc(1, sizeof *fp);
@@ -141,13 +143,13 @@ static json_t *conclude(const char *path)
         fail_msg("%s: %s", path, err.text);
     json_t *json = AS_JSON(fingerprint_write, fp, NULL);
     assert_non_null(json);
-    /* A hash of all the rest: it says nothing more, and every change would touch it. */
+    /* The id is a hash of all other fields, so each change of a field would also change it. */
     (void)json_object_del(json, "id");
     free(fp);
     return json;
 }
 
-/* The first line in which the two differ, of each. */
+/* Prints the first line that differs, from both documents. */
 static void show_difference(const json_t *was, const json_t *is)
 {
     char *a = json_dumps(was, JSON_INDENT(1) | JSON_SORT_KEYS);
@@ -162,8 +164,7 @@ static void show_difference(const json_t *was, const json_t *is)
     free(b);
 }
 
-/* To the golden fingerprint, twice: a conclusion does not depend on what was concluded before it.
- */
+/* Analyzes a recording twice, because the result must not depend on an earlier analysis. */
 static void concludes_as_before(void **state)
 {
     const struct recording *r = *state;
@@ -224,7 +225,7 @@ static bool is_recorded(const char *golden)
     return false;
 }
 
-/* No recording is lost: each expected fingerprint has one, and at least one must fail. */
+/* Each expected fingerprint has a recording, and at least one recording is expected to fail. */
 static void each_fingerprint_has_a_recording(void **state)
 {
     size_t fingerprints = 0;

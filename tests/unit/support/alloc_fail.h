@@ -1,10 +1,11 @@
 /* alloc_fail.h: an allocation of this program fails at its n-th use, once or from then on. Include
  * it in one file of a test program, because it defines malloc and related functions.
  *
- * Without a sanitizer, malloc, calloc and realloc themselves are replaced. A sanitizer needs them,
- * so the linker wraps the calls of this program (mk/variant.mk). The allocations of SQLite and
- * jansson then fail by their own hooks. Any thread may allocate. One thread starts and stops the
- * failures, while the others are idle or their allocations do not matter.
+ * Without a sanitizer, malloc, calloc and realloc themselves are replaced. A sanitizer needs these
+ * functions, so the linker wraps the calls of this program instead (mk/variant.mk). The allocations
+ * of SQLite and jansson then fail through hooks of these libraries. Any thread may allocate. One
+ * thread starts and stops the failures, while the others are idle or their allocations do not
+ * matter.
  */
 #ifndef REACH_TESTS_UNIT_SHORTAGE_H
 #define REACH_TESTS_UNIT_SHORTAGE_H

@@ -31,7 +31,7 @@ static struct maybe_u32 any_u32(struct rng *r)
     return (struct maybe_u32){.known = m.known, .reason = m.reason, .v = (uint32_t)m.v};
 }
 
-/* Doubles of every size, with all their digits. */
+/* Returns doubles of every size, with all their digits. */
 static struct maybe_f64 any_f64(struct rng *r)
 {
     const struct maybe_u64 m = any_u64(r, 0);
@@ -62,7 +62,7 @@ static void any_evidence(struct rng *r, bool known, struct evidence *e)
         *e = new_evidence(r);
 }
 
-/* The evidence of one number in the elements of a list. */
+/* The form of the evidence of one number in the elements of a list. */
 struct column {
     bool none;       /* no element has evidence */
     bool everywhere; /* the number is known in each element */
@@ -111,7 +111,7 @@ static void any_partition(struct rng *r, uint32_t sms, struct sm_partition *p)
     for (uint32_t i = 0; i < REACH_MAX_SMS; i++)
         p->group_of_sm[i] = FINGERPRINT_NO_GROUP;
     for (uint32_t i = 0; i < sms; i++) {
-        const uint32_t sm = i * 3 / 2; /* ids with gaps */
+        const uint32_t sm = i * 3 / 2; /* ids have gaps */
         const uint32_t colour = (uint32_t)rng_below(r, colours + 1);
         if (colour == colours)
             continue;
@@ -121,7 +121,7 @@ static void any_partition(struct rng *r, uint32_t sms, struct sm_partition *p)
     }
 }
 
-/* Distinct sizes that fit, most ways first, or no known sizes. */
+/* Makes distinct sizes that fit, with the most ways first, or no known sizes. */
 static void any_sets(struct rng *r, struct tlb_level *l)
 {
     uint32_t sets = 0;
@@ -167,7 +167,7 @@ static void any_level(struct rng *r, uint32_t sms, uint32_t i, struct tlb_level 
     any_evidence(r, l->fill != FILL_UNKNOWN, &l->evidence.fill);
 }
 
-/* Up to 200 SMs of a die with room for them, and sets of these SMs, the latest first. */
+/* Makes up to 200 SMs of a die with room for them, and sets of these SMs, the latest set first. */
 static void any_disabled(struct rng *r, struct topology *t)
 {
     struct disabled_sms *const d = &t->disabled;
@@ -286,7 +286,7 @@ static void any_rate_points(struct rng *r, struct access_rate *rate)
     }
 }
 
-/* Each of a few kinds at most once, in order. */
+/* Makes each of a few kinds at most once, in order. */
 static void any_rates(struct rng *r, struct throughput *t)
 {
     static const uint32_t bytes[] = {32, 64, 512};
@@ -306,8 +306,8 @@ static void any_rates(struct rng *r, struct throughput *t)
     }
 }
 
-/* In half of the cases the list is empty. */
-/* Sorted by transaction_bytes, then by set_bytes. */
+/* Makes a list of working sets, sorted by transaction_bytes and then by set_bytes. In half of the
+ * cases the list is empty. */
 static void any_working_sets(struct rng *r, struct fingerprint *fp)
 {
     uint64_t bytes = 0;
@@ -412,7 +412,7 @@ static struct maybe_u32 some_u32(struct rng *r)
                            : UNKNOWN_U32(any_reason(r));
 }
 
-/* In half of the cases nothing is measured. The next two functions do the same. */
+/* In half of the cases nothing is measured, also in the next two functions. */
 static void any_shared(struct rng *r, struct fingerprint_shared *s)
 {
     const bool banks = rng_below(r, 2);
@@ -510,7 +510,7 @@ static void any_memory_curve(struct rng *r, struct memory_facts *m)
     }
 }
 
-/* Each kind, and some peers. Every third kind is not available. */
+/* Makes each kind of memory, and some peers. Every third kind is not available. */
 static void any_memory(struct rng *r, struct fingerprint *fp)
 {
     fp->memory_count = MEMORY_PEER - 1 + (uint32_t)rng_below(r, FINGERPRINT_MAX_PEERS + 1);
@@ -564,7 +564,7 @@ static void any_source(struct rng *r, struct fingerprint_source *out)
     out->taken_at = (int64_t)(rng_next(r) >> 30);
 }
 
-/* Parts of up to three measurements, and one dropped measurement. */
+/* Makes parts of up to three measurements, and one dropped measurement. */
 static void any_kept(struct rng *r, struct fingerprint *fp)
 {
     struct fingerprint_source sources[3] = {0};

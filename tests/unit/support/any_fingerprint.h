@@ -1,6 +1,6 @@
-/* any_fingerprint.h: random fingerprints that hold every invariant. Each number is known,
- * unknown or not observable, with evidence if it is known. In lists, the evidence of one number
- * is drawn for all elements together, so that each form of its column occurs (evidence_json.h). */
+/* any_fingerprint.h: random fingerprints that hold every invariant. Each number is known, unknown
+ * or not observable, with evidence if it is known. In lists, the evidence of one number is drawn
+ * for all elements together. So each form of a column of evidence occurs (evidence_json.h). */
 #ifndef REACH_TESTS_UNIT_ANY_FINGERPRINT_H
 #define REACH_TESTS_UNIT_ANY_FINGERPRINT_H
 

@@ -48,7 +48,7 @@ static void any_read(struct rng *r, struct probe_spec *spec)
                                                      : (uint16_t)rng_below(r, spec->window_count);
 }
 
-/* Half of the cases have the access of the curve. */
+/* In half of the cases the access is the access of the curve. */
 static void any_access(struct rng *r, struct probe_spec *spec)
 {
     if (rng_below(r, 2))
@@ -103,7 +103,7 @@ static struct probe_spec any_chip_spec(struct rng *r, enum probe_kind kind)
     return spec;
 }
 
-/* The bank of constants is small, and is neither swept nor touched. */
+/* Constant memory is small, so it is neither swept nor touched. */
 static void any_cache(struct rng *r, struct probe_spec *spec)
 {
     spec->path = spec->warm_path = (enum probe_path)rng_below(r, PATH_COUNT);

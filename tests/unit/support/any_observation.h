@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "observe/observe.h"
 
-/* The caller frees its values. */
+/* Makes a random observation. The caller frees its values. */
 struct observation any_observation(struct rng *r);
 
 #endif

@@ -1,4 +1,5 @@
-/* api_fixture.c: a backend that records its last request, a made-up snapshot, and a raw client. */
+/* api_fixture.c: a backend that records its last request, an invented snapshot, and a raw
+ * client. */
 #include "tests/unit/support/api_fixture.h"
 
 #include "base/units.h"
@@ -142,7 +143,8 @@ static void fake_condition(void *self, struct api_health *out)
 
 /* ---- the fixture ---- */
 
-/* One made-up GPU with 4 groups of 4 SMs and 1 GiB of reach, and one GPU that was not measured. */
+/* Makes one invented GPU with 4 groups of 4 SMs and 1 GiB of reach, and one GPU that was not
+ * measured. */
 static void publish(struct api_fixture *f)
 {
     struct snapshot *s = snapshot_draft(2);
@@ -324,7 +326,8 @@ void api_read(struct api_fixture *f, int fd, bool no_body, struct api_answer *ou
     memcpy(out->head, buffer, (size_t)(end + 2 - buffer));
     out->body_bytes = bytes - (size_t)(end + 4 - buffer);
     for (int tries = 0; tries < 2 && !out->body; tries++)
-        out->body = malloc(out->body_bytes + 1); /* a test may make one of them fail */
+        out->body =
+            malloc(out->body_bytes + 1); /* a test may make one of the two allocations fail */
     assert_non_null(out->body);
     memcpy(out->body, end + 4, out->body_bytes + 1);
 }
@@ -338,7 +341,7 @@ void api_send(struct api_fixture *f, int fd, const char *data, size_t bytes)
             continue;
         }
         if (sent < 0)
-            return; /* refused early, so the answer has arrived */
+            return; /* the server has refused the request early, so the answer has arrived */
         data += sent;
         bytes -= (size_t)sent;
     }
@@ -414,7 +417,8 @@ const char *api_text_in(const json_t *json, const char *name)
     return text;
 }
 
-/* A refusal must be complete: slug, sentence, next step. It names `parameter` if given. */
+/* Checks that a refusal is complete: it has a slug, a sentence and the next step. It names
+ * `parameter` if this is not NULL. */
 void api_refused(struct api_fixture *f, const char *target, unsigned status, const char *slug,
                  const char *parameter)
 {

@@ -1,5 +1,5 @@
-/* as_json.h: documents as jansson values, for tests that read or change them. Returns new
- * references; NULL if the document cannot be written. */
+/* as_json.h: documents as jansson values, for tests that read or change them. The functions return
+ * new references, or NULL if the document cannot be written. */
 #ifndef REACH_TESTS_UNIT_AS_JSON_H
 #define REACH_TESTS_UNIT_AS_JSON_H
 
@@ -19,7 +19,7 @@ static inline json_t *as_json(struct json_writer *t)
     return json;
 }
 
-/* Returns the output of `write`, as in AS_JSON(observation_write, &o). */
+/* Returns the output of `write` as a value. Example: AS_JSON(observation_write, &o). */
 #define AS_JSON(write, ...)                                                                        \
     __extension__({                                                                                \
         struct json_writer as_json_text;                                                           \

@@ -12,7 +12,7 @@ struct counting {
     uint32_t in_set[BENCH_MAX_SETS];
     uint64_t entries; /* number of distinct entries that the walk touches */
     uint64_t lost;    /* number of these entries in sets that overflow */
-    uint64_t last;    /* the last entry that was touched, plus one */
+    uint64_t last;    /* number of the last entry that was touched, plus one */
 };
 
 /* Returns the set of the `n`th entry. Each set gets one entry for each of its ways. */
@@ -82,7 +82,7 @@ static double gauss(struct rng *rng)
     return sum - 6;
 }
 
-/* Returns the number that the benchmark would print, cut to an integer. */
+/* Returns the number that the benchmark would print, rounded down to an integer. */
 static unsigned long printed(struct bench_gpu *gpu, double cycles)
 {
     cycles += gauss(&gpu->rng) * gpu->noise_cycles;
@@ -119,7 +119,7 @@ static void add(struct bench_files *out, const char *name, const struct text *ta
         abort();
     struct import_file *const file = &out->files[out->count];
     snprintf(out->names[out->count], sizeof out->names[0], "%s", name);
-    /* A copy of exact length, so that a sanitizer detects a read beyond it. */
+    /* Makes a copy of exact length, so that a sanitizer detects a read beyond the end. */
     char *const text = malloc(take->bytes ? take->bytes : 1);
     if (!text)
         abort();
@@ -171,8 +171,8 @@ void bench_curves(struct bench_gpu *gpu, uint64_t from_mib, uint64_t to_mib, uin
     add(out, name, &t);
 }
 
-/* Share of the pages that SM i loses in one level. SM i walks them, SM k walks the same number
- * of other pages, and SM i walks its own again. */
+/* Returns the share of the pages that SM i loses in one level. SM i walks its pages, SM k walks the
+ * same number of other pages, and SM i walks its own pages again. */
 static double lost_share(const struct bench_gpu *gpu, uint32_t level, uint64_t stride_kib,
                          uint32_t pages, bool shared)
 {
@@ -234,8 +234,8 @@ void bench_files_free(struct bench_files *take)
     take->count = 0;
 }
 
-/* The level is private, shared by groups of any sizes, or by the whole GPU. It is never shared
- * by fewer SMs than a nearer level. */
+/* Makes the level private, shared by groups of any sizes, or shared by the whole GPU. At least as
+ * many SMs share it as share a nearer level. */
 static void random_groups(struct rng *rng, struct bench_gpu *gpu, uint32_t level)
 {
     uint16_t *const of = gpu->levels[level].group_of_sm;

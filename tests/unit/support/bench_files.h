@@ -1,6 +1,6 @@
 /* bench_files.h: files in the format of the public TLB benchmark, for GPUs that do not exist. A
- * test has the numbers of the made-up GPU. The results of the import must equal them, or be "not
- * sure".
+ * test has the numbers of the invented GPU. The results of the import must equal these numbers, or
+ * be "not sure".
  *
  * A level has sets of ways. The least recently used entry is replaced, so a cyclic walk loses every
  * entry of a set that has more entries than ways. So the mean latency of a walk is computed by
@@ -20,9 +20,11 @@ enum { BENCH_MAX_LEVELS = 4, BENCH_MAX_SETS = 256, BENCH_MAX_FILES = 12 };
 struct bench_level {
     uint64_t entry_kib;
     uint32_t sets;
-    uint32_t ways;       /* of all sets except the first */
-    uint32_t first_ways; /* of the first set, because Mei 2016 found a larger one */
-    bool plain_index;    /* the set is the entry's number; otherwise pages fill the sets in turn */
+    uint32_t ways; /* number of ways of all sets except the first */
+    uint32_t
+        first_ways; /* number of ways of the first set, because Mei 2016 found a larger first set */
+    bool plain_index; /* the number of the set is the number of the entry modulo the sets; otherwise
+                         pages fill the sets in turn */
     double penalty_cycles;
     uint16_t group_of_sm[64];
 };
@@ -31,7 +33,7 @@ struct bench_gpu {
     uint32_t level_count;
     struct bench_level levels[BENCH_MAX_LEVELS];
     double hit_cycles;
-    uint64_t base_kib;    /* start of the allocation, modulo an entry */
+    uint64_t base_kib;    /* start address of the allocation, modulo the size of an entry */
     double noise_cycles;  /* standard deviation of every number */
     double outlier_share; /* share of numbers that are up to 40 cycles higher */
     uint32_t sm_count;
@@ -39,10 +41,11 @@ struct bench_gpu {
     struct rng rng;
 };
 
-/* Draws any GPU that a benchmark might measure. */
+/* Draws a random GPU that a benchmark might measure. */
 void bench_gpu_random(struct rng *rng, struct bench_gpu *out);
 
-/* Returns the most entries that a walk at a stride of one entry holds without a miss. */
+/* Returns the largest number of entries that a walk at a stride of one entry reads without a
+ * miss. */
 uint32_t bench_level_entries(const struct bench_gpu *gpu, uint32_t level);
 /* Returns the mean cycles per load of a cyclic walk over `pages` pages, without noise. */
 double bench_mean(const struct bench_gpu *gpu, uint64_t stride_kib, uint64_t pages);

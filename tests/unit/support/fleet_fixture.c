@@ -101,7 +101,8 @@ static void fixture_level(struct tlb_level *l, uint32_t level, uint32_t entries)
     l->confidence = KNOWN_F64(1);
 }
 
-/* Five groups of three, SM i of the die in group i % 5. The remaining SMs get consecutive ids. */
+/* Makes five groups of three SMs: SM i of the die is in group i % 5. The remaining SMs get
+ * consecutive ids. */
 static void fixture_groups(struct topology *t, uint32_t lost_a, uint32_t lost_b)
 {
     uint16_t number[5] = {FINGERPRINT_NO_GROUP, FINGERPRINT_NO_GROUP, FINGERPRINT_NO_GROUP,

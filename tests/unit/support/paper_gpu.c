@@ -89,7 +89,8 @@ static double missing(const struct paper_level *l, double entries)
     return entries * (share < 0 ? 0 : share > 1 ? 1 : share);
 }
 
-/* The first page of an entry may miss. The others find the entry that the first page brought. */
+/* The first page of an entry may miss. The other pages hit, because the first page has loaded the
+ * entry. */
 static bool page_misses(const struct paper_level *l, uint64_t page, uint64_t pages, uint64_t stride)
 {
     const uint64_t first = page * stride / l->entry_bytes;
@@ -115,9 +116,9 @@ static void answer_chase(struct paper_gpu *gpu, const struct probe_spec *spec, u
         }
 }
 
-/* Returns the cycles of a load of the slice. It misses a level that `primed` pages overflow. It
- * also misses a level that it shares with the pivot if the pivot walks too many pages (`thrash`
- * > 0). */
+/* Returns the cycles of a load of the slice. The load misses a level that `primed` pages overflow.
+ * It also misses a level that its SM shares with the pivot, if the pivot walks too many pages
+ * (`thrash` > 0). */
 static double slice_cycles(const struct paper_gpu *gpu, const struct probe_spec *spec, uint32_t sm,
                            uint32_t pivot, uint64_t primed, uint64_t thrash)
 {
@@ -142,7 +143,8 @@ static uint32_t position_of(const struct paper_gpu *gpu, uint16_t sm_id)
     return i;
 }
 
-/* Rounds and pairs have the same axes: outer is a repeat of a round, or a pivot of pairs. */
+/* Rounds and pairs have the same axes: the outer one is the repeat of a round, or the pivot of
+ * pairs. */
 static void answer_slices(struct paper_gpu *gpu, const struct probe_spec *spec, uint32_t *values)
 {
     const bool round = spec->kind == PROBE_ROUND;

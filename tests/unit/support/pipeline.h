@@ -1,8 +1,8 @@
 /* pipeline.h: a daemon without its API, with a real store and real workers, for the tests of
- * measurements. Included once by a program. The campaign and the analysis are stand-ins defined
- * here, so a test decides when the campaign ends or waits, and whether the measurement is
- * disturbed. The worker is the test program itself, started with --worker. It measures a
- * simulated K80, or fails in the way that REACH_TEST_WORKER names. */
+ * measurements. A test program includes this file once. The campaign and the analysis are stand-ins
+ * defined here, so a test decides when the campaign ends or waits, and whether the measurement is
+ * disturbed. The worker is the test program itself, started with --worker. It measures a simulated
+ * K80, or fails in the way that REACH_TEST_WORKER names. */
 #ifndef REACH_TESTS_UNIT_PIPELINE_H
 #define REACH_TESTS_UNIT_PIPELINE_H
 
@@ -35,15 +35,15 @@ enum { CHILD_FD = 3, STEPS = 3, SPECS_A_STEP = 3, SHORT_STEP = 67 };
 
 /* ---- the stand-ins ----------------------------------------------------------------------- */
 
-static atomic_int disturbed_left;        /* number of results that will be disturbed */
-static atomic_int breaks_rules;          /* the result breaks the rules of a fingerprint */
-static atomic_int empty_left;            /* number of results without the reach of any level */
-static atomic_int reach_entries;         /* of the only level that is found; 0 means 16 */
-static atomic_int odd_left;              /* number of results with half of the entries */
-static atomic_int campaign_is_disturbed; /* at the third step */
-static atomic_int campaign_waits;        /* for `campaign_go`, at the first step */
+static atomic_int disturbed_left; /* number of results that will be disturbed */
+static atomic_int breaks_rules;   /* whether the result breaks the rules of a fingerprint */
+static atomic_int empty_left;     /* number of results without the reach of any level */
+static atomic_int reach_entries; /* number of entries of the only level that is found; 0 means 16 */
+static atomic_int odd_left;      /* number of results with half of these entries */
+static atomic_int campaign_is_disturbed; /* whether the third step is disturbed */
+static atomic_int campaign_waits;        /* whether the first step waits for `campaign_go` */
 static sem_t campaign_is_waiting, campaign_go;
-static atomic_int campaign_fills; /* its steps come from steps_with_fillers */
+static atomic_int campaign_fills; /* whether the steps are the steps of steps_with_fillers */
 
 static inline struct probe_spec walk_of(uint64_t pages)
 {
@@ -56,7 +56,7 @@ static inline struct probe_spec walk_of(uint64_t pages)
                                .sm_count = 1};
 }
 
-/* Returns the number of observations of walks of this many pages. */
+/* Returns the number of observations of walks over this number of pages. */
 static inline uint32_t times_walked(const struct observation_set *set, uint64_t pages)
 {
     uint32_t n = 0;
@@ -69,8 +69,8 @@ static inline uint32_t times_walked(const struct observation_set *set, uint64_t 
 
 enum { CAMPAIGN_STEPS = 2, CAMPAIGN_SPECS = 3, CAMPAIGN_FILLERS = 2 };
 
-/* Two steps. The first has a filler that the second requests, and one that no step requests. The
- * last filler is pending when the campaign ends. */
+/* Makes two steps. The first step has a filler that the second step requests, and a filler that no
+ * step requests. The latter filler is pending when the campaign ends. */
 static const uint64_t step_pages[CAMPAIGN_STEPS][CAMPAIGN_SPECS] = {{4, 5, 6}, {7, 20, 21}};
 static const uint64_t filler_pages[CAMPAIGN_STEPS][CAMPAIGN_FILLERS] = {{22, 20}, {23, 24}};
 
@@ -181,7 +181,8 @@ static inline int child_main(void)
         }
     }
     if (mode && marker &&
-        strcmp(mode, "hangs") == 0) { /* like in a call of the driver, with SIGTERM ignored */
+        strcmp(mode, "hangs") ==
+            0) { /* the worker hangs like in a call of the driver, and ignores SIGTERM */
         signal(SIGTERM, SIG_IGN);
         close(creat(marker, 0600));
         for (;;) {
@@ -205,9 +206,10 @@ struct node {
 static const char *const two_gpus[] = {"k80", "p100", NULL};
 static const char *const one_gpu[] = {"k80", NULL};
 
-static uint32_t grace_ms;                          /* of the next node; 0 means the default */
-static bool check_known;                           /* of the next node */
-static struct snapshot_cell *_Atomic watched_cell; /* of the starting node; NULL if none */
+static uint32_t grace_ms; /* grace period of the next node in ms; 0 means the default */
+static bool check_known;  /* whether the next node checks known GPUs */
+static struct snapshot_cell
+    *_Atomic watched_cell; /* cell of the starting node; NULL if no node starts */
 
 static inline struct node node_start(const char *state, const char *const *simulated,
                                      bool measure_unknown)

@@ -50,7 +50,7 @@ void placement_make_empty(struct fingerprint *fp)
         fp->topology.partition.group_of_sm[sm] = FINGERPRINT_NO_GROUP;
 }
 
-/* A made-up chip: 132 SMs in 8 groups, 64 GiB of reach. */
+/* Makes an invented chip with 132 SMs in 8 groups and 64 GiB of reach. */
 void placement_make_large(struct fingerprint *fp)
 {
     static const uint32_t sizes[] = {16, 18, 16, 16, 18, 16, 16, 16};

@@ -1,4 +1,5 @@
-/* placement_fixture.h: fingerprints for requests, and invariants of every answer. */
+/* placement_fixture.h: makes fingerprints for tests of the planner, and checks the invariants of
+ * every answer. */
 #ifndef REACH_TESTS_PLACEMENT_FIXTURE_H
 #define REACH_TESTS_PLACEMENT_FIXTURE_H
 
@@ -9,14 +10,14 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-/* SMs are assigned to groups in turn, like on real chips: group g gets sizes[g] SMs. */
+/* Assigns SMs to groups in turn, like on real chips: group g gets sizes[g] SMs. */
 void placement_make_groups(struct fingerprint *fp, const uint32_t *sizes, uint32_t groups);
 void placement_make_limits(struct fingerprint *fp, uint64_t reach, uint64_t entry);
 void placement_make_empty(struct fingerprint *fp);
-/* A made-up chip: 132 SMs in 8 groups, 64 GiB of reach. */
+/* Makes an invented chip with 132 SMs in 8 groups and 64 GiB of reach. */
 void placement_make_large(struct fingerprint *fp);
 
-/* Check the invariants of every plan. */
+/* These functions check the invariants of every plan. */
 void placement_check_cover(const struct placement_answer *a, uint64_t bytes);
 void placement_check_windows(const struct fingerprint *fp, const struct placement_answer *a,
                              uint64_t bytes, uint64_t unit);

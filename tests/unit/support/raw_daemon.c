@@ -27,7 +27,7 @@ static bool readable(const struct raw_daemon *d, int fd)
     return false;
 }
 
-/* Returns false if the connection is gone. */
+/* Returns false if the client has closed the connection. */
 static bool say(struct raw_daemon *d, int fd)
 {
     size_t at = 0;

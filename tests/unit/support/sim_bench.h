@@ -1,4 +1,4 @@
-/* sim_bench.h: a simulated GPU through the contract of gpu.h, for tests of the model. */
+/* sim_bench.h: opens a simulated GPU through the interface of gpu.h, for tests of the model. */
 #ifndef REACH_TESTS_UNIT_SIM_BENCH_H
 #define REACH_TESTS_UNIT_SIM_BENCH_H
 
@@ -13,13 +13,15 @@ struct bench {
     struct gpu_limits limits;
 };
 
-/* `texts` are descriptions, ended by NULL, that outlive the options. */
+/* Makes options from `texts`, which are descriptions, ended by NULL, that outlive the options. */
 struct gpu_options sim_bench_options(const char *const *texts);
 
-/* Fails the test if there is no such GPU; the caller calls gpu_close for `gpu`. */
+/* Opens a simulated GPU. Fails the test if there is no such GPU. The caller closes `gpu` with
+ * gpu_close. */
 struct bench sim_bench_open(const char *text);
 
-/* Fails the test if the probe fails; the caller calls probe_result_free for the result. */
+/* Runs a probe. Fails the test if the probe fails. The caller frees the result with
+ * probe_result_free. */
 struct probe_result sim_bench_run(struct bench *b, const struct probe_spec *spec);
 
 #endif

@@ -17,7 +17,7 @@
 
 struct store_fault store_fault;
 
-/* Returns whether this call fails, and sets errno if so. */
+/* Returns whether this call must fail. If it must fail, the function sets errno. */
 static bool fails_now(enum store_fault_kind kind, const char *name)
 {
     struct store_fault *const f = &store_fault;
@@ -105,7 +105,7 @@ static int faulty_fcntl(int fd, int command, ...)
     va_start(arguments, command);
     argument = va_arg(arguments, void *);
     va_end(arguments);
-    /* Releasing a lock does not fail. */
+    /* A call that releases a lock never fails. */
     if (command == F_SETLK && ((const struct flock *)argument)->l_type != F_UNLCK &&
         fails_now(FAULT_LOCKS, "fcntl"))
         return -1;

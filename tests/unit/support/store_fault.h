@@ -2,7 +2,7 @@
  *
  * The system calls of SQLite go through a table of its VFS that can be patched in the process. All
  * calls that can fail are patched. fsync, fdatasync, flock and renameat2 are not in the table.
- * store_fault.c defines functions of those names, and a program's own symbol precedes the one of
+ * store_fault.c defines functions of those names, and a program's own symbol precedes the symbol of
  * the C library.
  */
 #ifndef REACH_TESTS_UNIT_STORE_FAULT_H
@@ -23,14 +23,14 @@ enum store_fault_kind {
 struct store_fault {
     bool armed;
     bool persistent; /* all calls from the n-th on fail */
-    bool torn;       /* a failing write has written half of its bytes */
+    bool torn;       /* a failing write first writes half of its bytes */
     bool skip_syncs; /* fsync does nothing and returns success */
     int error_number;
     unsigned kinds;
     uint64_t fail_at;
     uint64_t calls;
     uint64_t failures;
-    _Atomic uint64_t syncs; /* number of calls, failed or not */
+    _Atomic uint64_t syncs; /* number of syncs, failed or not */
     const char *last;       /* name of the call that failed last */
 };
 extern struct store_fault store_fault;

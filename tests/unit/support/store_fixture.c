@@ -1,5 +1,5 @@
-/* store_fixture.c: see store_fixture.h. Fails by aborting, because it is also used in forked
- * children. */
+/* store_fixture.c: see store_fixture.h. If a function fails, it aborts, because forked children
+ * also use these functions. */
 #include "tests/unit/support/store_fixture.h"
 
 #include "base/assert.h"

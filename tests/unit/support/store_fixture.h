@@ -15,9 +15,9 @@ const char *fixture_path(const char *directory, const char *name);
 
 struct gpu_identity fixture_gpu(const char *uuid);
 struct gpu_limits fixture_limits(void);
-/* A chase with `count` values that depend on `number`. */
+/* Makes a chase with `count` values that depend on `number`. */
 struct observation fixture_observation(uint32_t number, uint32_t count);
-/* A small fingerprint of this GPU that contains `number`. */
+/* Makes a small fingerprint of this GPU that contains `number`. */
 void fixture_fingerprint(const char *uuid, uint32_t number, struct fingerprint *out);
 
 /* Stores one complete run with `count` observations. Returns the first failure. */

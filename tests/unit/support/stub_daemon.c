@@ -17,7 +17,7 @@
 enum { REQUEST_BYTES = 4096, POLL_MS = 20 };
 
 struct connection {
-    int fd; /* -1 if free */
+    int fd; /* descriptor of the connection; -1 if the place is free */
     size_t bytes;
     char request[REQUEST_BYTES];
 };

@@ -1,5 +1,6 @@
-/* stub_daemon.h: a stand-in for the daemon that sends the replies of the test, including invalid
- * ones and none. One thread, one Unix socket, any number of connections. */
+/* stub_daemon.h: a stand-in for the daemon that sends the replies of the test. A reply can be
+ * invalid or missing. The stub has one thread, one Unix socket, and up to STUB_CONNECTIONS
+ * connections. */
 #ifndef REACH_TESTS_STUB_DAEMON_H
 #define REACH_TESTS_STUB_DAEMON_H
 
@@ -8,19 +9,19 @@
 #include <stdbool.h>
 
 enum stub_manner {
-    STUB_SAYS = 0, /* the answer; 304 if the request names its tag */
-    STUB_SILENT,   /* no answer, and the connection stays open */
-    STUB_CLOSES,   /* closes without an answer */
-    STUB_BREAKS,   /* half of the answer, then closes */
-    STUB_BABBLES   /* bytes that are not HTTP */
+    STUB_SAYS = 0, /* sends the answer; sends 304 if the request contains its tag */
+    STUB_SILENT,   /* sends no answer and keeps the connection open */
+    STUB_CLOSES,   /* closes the connection without an answer */
+    STUB_BREAKS,   /* sends half of the answer, then closes the connection */
+    STUB_BABBLES   /* sends bytes that are not HTTP */
 };
 
 struct stub_reply {
     enum stub_manner manner;
-    int http_status;  /* 0 means 200 */
-    const char *tag;  /* without quotes; NULL if there is none */
-    const char *body; /* NULL means "" */
-    const char *id;   /* X-Request-Id; NULL if there is none */
+    int http_status;  /* status of the answer; 0 means 200 */
+    const char *tag;  /* ETag without quotes; NULL if there is none */
+    const char *body; /* body of the answer; NULL means "" */
+    const char *id;   /* value of X-Request-Id; NULL if there is none */
 };
 
 /* The stub's thread calls this for each request; `target` is its path and query. */
@@ -30,12 +31,12 @@ enum { STUB_CONNECTIONS = 64 };
 
 struct stub_daemon {
     char folder[64];
-    char where[96]; /* for reach_open: "unix:.." */
+    char where[96]; /* address for reach_open: "unix:.." */
     stub_fn *reply;
     void *cls;
     atomic_int requests;
-    atomic_int not_modified; /* of these */
-    atomic_int connections;  /* accepted so far */
+    atomic_int not_modified; /* requests with answer 304 */
+    atomic_int connections;  /* number of connections accepted so far */
     atomic_bool stop;
     int listener;
     pthread_t thread;

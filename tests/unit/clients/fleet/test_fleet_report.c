@@ -490,8 +490,8 @@ static void add_one(struct fleet_db *db, uint32_t host, const struct fingerprint
 }
 
 /* `gpus` chips are measured twice with a noise of a thousandth. In the second measurement, the miss
- * penalty of GPU 1 is 25 % higher, GPU 2 has lost an entry, and the penalties of all GPUs change by
- * the factor `shift`. */
+ * penalty of GPU 1 is 25 % higher, GPU 2 has lost an entry, and the penalties of all GPUs rise by
+ * the share `shift`. */
 static void two_surveys(struct fleet_db *db, uint32_t gpus, double shift)
 {
     struct rng r = {.state = 7};

@@ -397,7 +397,8 @@ static void lists_of_the_wrong_length_are_refused(void **state)
     expect_refused(COLUMN("[\"rounds\"]", "3", "0.5"), AT ".method: has 1 entries");
 }
 
-/* A margin for an element that has no method or repeats, or the reverse. */
+/* A margin is refused for an element that has no method or no repeats. The reverse is also
+ * refused. */
 static void nulls_at_different_places_are_refused(void **state)
 {
     (void)state;
@@ -439,7 +440,7 @@ static void wrong_values_are_refused(void **state)
     expect_refused("null", AT ": must be an object");
 }
 
-/* Takes a document with one change: `value` replaces the field `field` of its topology, its
+/* Reads a document with one change: `value` replaces the field `field` of its topology, its
  * throughput or its first rate. */
 static void expect_list_refused(uint32_t list, const char *field, const char *value,
                                 const char *says)
@@ -464,7 +465,7 @@ static void expect_list_refused(uint32_t list, const char *field, const char *va
     json_decref(document);
 }
 
-/* Columns of an empty list, of values that are not objects, and of unknown numbers. */
+/* Columns of an empty list, of values that are not objects, and of unknown numbers are refused. */
 static void columns_that_fit_no_list_are_refused(void **state)
 {
     static const char naive[] = "{\"naive_gbps\":" COLUMN("\"rounds\"", "3", "0.5") "}";
@@ -481,7 +482,7 @@ static void columns_that_fit_no_list_are_refused(void **state)
                         "groups[0].alone_gbps is absent and has evidence");
 }
 
-/* Evidence of one number in the old place of one element, beside any columns. */
+/* Reads a document with columns and, in the old place of one element, evidence of one number. */
 static enum status read_with_old(const char *number, struct fingerprint *out, struct err *err)
 {
     const struct evidence e[GROUPS] = {rounds, none, rounds};

@@ -1,5 +1,5 @@
-/* test_fingerprint.c: a fingerprint survives its JSON with its id, and the check refuses every
- * value that breaks an invariant. */
+/* test_fingerprint.c: a fingerprint that is written as JSON and read back keeps its values and its
+ * id. The check refuses every value that breaks an invariant. */
 #include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_fingerprint.h"
 #include "base/rng.h"
@@ -80,7 +80,7 @@ static void same_rates(const struct throughput *a, const struct throughput *b)
     }
 }
 
-/* Converts the value by way of text, like the store. */
+/* Converts the value to text and back, like the store does. */
 static json_t *through_text(json_t *take)
 {
     char *const text = json_dumps(take, JSON_COMPACT);
@@ -133,7 +133,7 @@ static void test_round_trip(void **state)
     }
 }
 
-/* Changes or drops one leaf, at any place. */
+/* Changes or drops one leaf of the document, at any place. */
 static void change_leaf(struct rng *r, json_t *json)
 {
     const char *key;
@@ -200,7 +200,7 @@ static void test_spoilt(void **state)
     assert_in_range(refused, spoilings / 4, spoilings);
 }
 
-/* The smallest value with content: three SMs in two groups, one level. */
+/* A small valid fingerprint: three SMs in two groups, and one level. */
 static void small(struct fingerprint *fp)
 {
     fingerprint_init(fp);
@@ -370,7 +370,8 @@ static void test_check_rate_points(void **state)
                    "rates[0].points[1].naive_gbps");
 }
 
-/* A fingerprint from the time before rates does not get an empty list of them. */
+/* A document without the list of rates gives a fingerprint without rates, and not with an empty
+ * list. */
 static void test_check_contiguity(void **state)
 {
     (void)state;
@@ -402,7 +403,8 @@ static void test_check_caches(void **state)
     EXPECT_CORRUPT(fp.latency.far_cycles = KNOWN_F64(800), "latency.far_cycles");
 }
 
-/* A value that was not measured is not in the document, so older documents keep their ids. */
+/* A value that was not measured is not in the document, so new kinds of values do not change the
+ * ids of older documents. */
 static void test_check_l2(void **state)
 {
     (void)state;
@@ -488,7 +490,7 @@ static void test_knows_nothing(void **state)
     assert_int_equal(fingerprint_check(&zero, NULL), STATUS_OK);
     assert_int_equal(fingerprint_id(&fp, a, NULL), STATUS_OK);
     assert_int_equal(fingerprint_id(&zero, b, NULL), STATUS_OK);
-    assert_string_equal(a, b); /* an absent reason means not measured */
+    assert_string_equal(a, b); /* an absent reason means "not measured" */
     assert_int_equal(strlen(a), FINGERPRINT_ID_BYTES - 2);
     assert_memory_equal(a, "fp", 2);
 
@@ -517,7 +519,8 @@ static void test_newer_release(void **state)
     json_decref(json);
 }
 
-/* The origin decides whether a number may be quoted, so a document must not contradict itself. */
+/* The origin decides whether a number may be cited, so all parts of a document must have the same
+ * origin. */
 static void test_origin_agrees(void **state)
 {
     struct fingerprint fp;
@@ -595,7 +598,8 @@ static void test_structure_hash(void **state)
     b.topology.confidence = KNOWN_F64(0.75);
     b.conditions.sm_clock_khz = KNOWN_U32(1980000);
     (void)snprintf(b.gpu.driver_version, sizeof(b.gpu.driver_version), "999");
-    b.levels[0].sets = KNOWN_U32(1); /* only depth full requests it */
+    b.levels[0].sets = KNOWN_U32(
+        1); /* sets are not part of the structure, because only depth full requests them */
     b.levels[0].replacement = REPLACEMENT_LRU;
     assert_true(fingerprint_structure_hash(&a) == fingerprint_structure_hash(&b));
     b.topology.partition.group_of_sm[2] = 1;

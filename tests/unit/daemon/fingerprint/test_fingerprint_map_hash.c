@@ -12,7 +12,7 @@
 
 enum { DRAWS = 300 };
 
-/* Random SMs, each in one of `groups` groups, whose numbers are in no order. */
+/* Makes random SMs, each in one of `groups` groups, whose numbers are in no order. */
 static void draw(struct rng *r, struct sm_partition *out)
 {
     const uint32_t sms = 2 + (uint32_t)rng_below(r, REACH_MAX_SMS - 2);
@@ -26,7 +26,7 @@ static void draw(struct rng *r, struct sm_partition *out)
     }
 }
 
-/* The same groups under other numbers. */
+/* Copies the groups of a map and gives them other numbers. */
 static void rename_groups(struct rng *r, struct sm_partition *p)
 {
     uint16_t name[REACH_MAX_GROUPS];
@@ -62,7 +62,7 @@ static void other_names_change_nothing(void **state)
     }
 }
 
-/* If one SM is moved to another group that has SMs, or is removed, the map is another one. */
+/* If one SM is moved to another group that has SMs, or is removed, the hash is different. */
 static void another_map_has_another_name(void **state)
 {
     struct rng r = {.state = paper_seed("map hash", 20261122)};
@@ -81,8 +81,8 @@ static void another_map_has_another_name(void **state)
     }
 }
 
-/* The hash equals a value that was computed separately. Names in databases and monitoring
- * systems must not change with a version. */
+/* The hash equals a value that was computed separately. The hash is the name of a map in databases
+ * and monitoring systems, so a new version must not change it. */
 static void names_stay(void **state)
 {
     static const uint16_t k80[] = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 2, 3, 4};

@@ -1,7 +1,7 @@
-/* test_merge.c: a node never has less knowledge after a merge. Exact cases, and properties over
- * random pairs of fingerprints. A merged fingerprint is valid and has at least as much of each
- * part as either source. It names the source of each kept part and survives JSON. TEST_SEED
- * repeats a run. */
+/* test_merge.c: a merge never loses known values. The tests are exact cases, and properties of
+ * random pairs of fingerprints. A merged fingerprint is valid and has at least as many values of
+ * each part as either source. It names the source of each kept part, and can be written as JSON and
+ * read back. TEST_SEED repeats a run. */
 #include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_fingerprint.h"
 #include "base/units.h"
@@ -42,7 +42,7 @@ static void fill_level(struct fingerprint *fp, uint32_t k)
     l->shared_by = k ? SHARED_GROUP : SHARED_SM;
 }
 
-/* The results of a quick measurement. */
+/* Makes the results of a quick measurement. */
 static void fill_quick(struct fingerprint *fp, int64_t taken_at)
 {
     fingerprint_init(fp);
@@ -111,7 +111,8 @@ static void quick_keeps_what_full_found(void **state)
     assert_int_equal(fingerprint_part_taken_at(&quick, PART_GROUPS), 2000);
     assert_int_equal(quick.levels[1].ways.v, 8);
     assert_string_equal(quick.measurement_id, own);
-    assert_int_equal(quick.depth, DEPTH_FULL); /* the depth of the deepest part */
+    assert_int_equal(quick.depth,
+                     DEPTH_FULL); /* the depth of the document is the depth of its deepest part */
     assert_int_equal(quick.measurement_depth, DEPTH_QUICK);
 }
 
@@ -133,8 +134,7 @@ static void depths_are_of_their_measurements(void **state)
     assert_valid(&third);
 }
 
-/* A document from the time before separate depths: its depth is the depth of the newest
- * measurement. */
+/* A document without separate depths has the depth of the newest measurement. */
 static void an_older_document_gets_its_depth(void **state)
 {
     struct fingerprint back;
@@ -152,7 +152,8 @@ static void an_older_document_gets_its_depth(void **state)
     assert_int_equal(back.measurement_depth, DEPTH_QUICK);
 }
 
-/* The third measurement names the first as the source, not the second, which only passed it on. */
+/* The third measurement names the first one as the source of a kept part. The second measurement
+ * only kept the part as well. */
 static void sources_are_passed_on(void **state)
 {
     struct fingerprint third;
@@ -168,7 +169,8 @@ static void sources_are_passed_on(void **state)
     assert_string_equal(third.kept[PART_GROUPS].id, "");
 }
 
-/* No old part is left to keep: the document is the one of the measurement. */
+/* If the measurement replaces every old part, the merged document equals the document of the
+ * measurement. */
 static void full_replaces_all(void **state)
 {
     struct fingerprint newer;
@@ -209,7 +211,7 @@ static void a_coarser_saturation_is_no_news(void **state)
     assert_int_equal(quick.kept[LEVEL_PART_COUNT + LEVEL_PART_SIZE].taken_at, 1000);
 }
 
-/* With little free memory, shorter walks are made. A level that they cannot reach is kept. */
+/* With little free memory, walks are shorter. A level that these walks cannot reach is kept. */
 static void unseen_levels_are_kept(void **state)
 {
     (void)state;
@@ -246,8 +248,8 @@ static void another_level_contradicts(void **state)
     (void)state;
     quick.levels[1].reach_bytes = KNOWN_U64(2000 * 32 * MIB);
     assert_contradicts("reach");
-    quick.levels[1].reach_bytes =
-        KNOWN_U64(2047 * 32 * MIB); /* a hashed level, from another start */
+    quick.levels[1].reach_bytes = KNOWN_U64(
+        2047 * 32 * MIB); /* a walk from another start over a hashed level can give this value */
     assert_false(fingerprint_contradicts(&full, &quick, reason));
     quick.levels[1].entry_bytes = KNOWN_U64(16 * MIB);
     assert_contradicts("entry");
@@ -258,11 +260,12 @@ static void a_missing_level_contradicts(void **state)
     (void)state;
     quick.level_count = 1;
     assert_contradicts("level 2");
-    quick.beyond.probed_bytes = 64 * GIB; /* its onset is beyond */
+    quick.beyond.probed_bytes = 64 * GIB; /* the onset of the level is beyond the probed bytes */
     assert_false(fingerprint_contradicts(&full, &quick, reason));
 }
 
-/* The onset of a step was not found, although the earlier measurement had walked just as far. */
+/* The later measurement has one more level without an onset, although the earlier measurement
+ * walked as far. */
 static void a_level_too_many_contradicts(void **state)
 {
     (void)state;
@@ -273,7 +276,7 @@ static void a_level_too_many_contradicts(void **state)
     assert_false(fingerprint_contradicts(&full, &quick, reason));
 }
 
-/* The same step in the known fingerprint has no content to keep. */
+/* If the known fingerprint has such a level, it contains no value to keep. */
 static void an_unknown_level_is_not_kept(void **state)
 {
     (void)state;
@@ -318,7 +321,7 @@ static void a_drop_is_told(void **state)
     assert_int_equal(quick.throughput.curve_count, 0);
 }
 
-/* An earlier map with fewer SMs: its numbers by group belong to other groups. */
+/* The earlier map has fewer SMs, so its numbers by group belong to other groups. */
 static void numbers_of_other_groups_are_not_kept(void **state)
 {
     (void)state;
@@ -354,7 +357,8 @@ static void assert_survives_json(const struct fingerprint *fp)
     json_decref(json);
 }
 
-/* Makes two random fingerprints that may be of one chip: they have the same identity and map. */
+/* Makes two random fingerprints that may belong to one chip: they have the same identity and
+ * map. */
 static void make_related(const struct fingerprint *a, struct fingerprint *b, struct rng *r)
 {
     b->gpu = a->gpu;
@@ -411,7 +415,7 @@ static void never_less_and_always_valid(void **state)
                 continue;
             if (part != PART_BEYOND)
                 assert_true(part_known(&merged, part) >= part_known(&b, part));
-            /* Host memory may have changed: see memory_is_kept_while_it_is_the_same. */
+            /* Host memory may have changed; see memory_is_kept_while_it_is_the_same. */
             if (part != PART_BEYOND && part < PART_MEMORY)
                 assert_true(part_known(&merged, part) >= part_known(&a, part));
         }
@@ -421,7 +425,7 @@ static void never_less_and_always_valid(void **state)
     assert_true(merges > ROUNDS / 20);
 }
 
-/* Pinned memory with this plateau and reach; the other kinds have not been tried. */
+/* Sets pinned memory with this plateau and reach; the other kinds were not tried. */
 static void set_pinned(struct fingerprint *fp, double gbps, uint64_t reach_bytes)
 {
     fp->memory_count = MEMORY_PEER - 1;
@@ -433,7 +437,8 @@ static void set_pinned(struct fingerprint *fp, double gbps, uint64_t reach_bytes
     fp->memory[MEMORY_HOST_PINNED - 1].onset_bytes = KNOWN_U64(reach_bytes + reach_bytes / 16);
 }
 
-/* A measurement with fewer numbers for a kind keeps the known ones, unless the kind has changed. */
+/* If a measurement has fewer numbers for a kind of memory, the known numbers are kept, unless the
+ * kind has changed. */
 static void memory_is_kept_while_it_is_the_same(void **state)
 {
     static const struct {

@@ -1,4 +1,5 @@
-/* test_probe.c: valid probes, the number of values in an answer, and the position of windows. */
+/* test_probe.c: the validity of probes, the number of values in an answer, and the position of
+ * windows. */
 #include "base/rng.h"
 #include "base/units.h"
 #include "gpu/probe.h"
@@ -113,7 +114,7 @@ static struct probe_spec reads(void)
     };
 }
 
-/* Probes of every kind of access. */
+/* Checks probes of every kind of access. */
 static void other_kinds_of_access_pass(void **state)
 {
     static const struct {
@@ -184,7 +185,7 @@ static void runs_are_checked(void **state)
     limits.arena = ARENA_PLAIN;
     assert_int_equal(probe_check(&spec, &limits, &err), STATUS_NOT_SUPPORTED);
     limits.arena = ARENA_SIMULATED;
-    limits.backing_bytes = limits.range_bytes; /* as for one plain allocation */
+    limits.backing_bytes = limits.range_bytes; /* the limit of one plain allocation */
     assert_int_equal(probe_longest_run(&limits), 0);
 }
 
@@ -220,7 +221,7 @@ static void complete_specs_pass(void **state)
     }
 }
 
-/* One field is made wrong, and the message must name it. */
+/* One field gets an invalid value, and the message must name the field. */
 struct damage {
     size_t offset;
     size_t size;
@@ -430,8 +431,8 @@ static void ranges_saturate_and_are_limits(void **state)
     assert_true(probe_range_bytes(&spec, 13) == UINT64_MAX);
 }
 
-/* Windows lie side by side and cover the region to the last whole line. Their lengths are
- * proportional to their SMs, to a line. */
+/* Windows are adjacent and cover the region to the last whole line. Their lengths are proportional
+ * to their numbers of SMs, with an error of at most a line. */
 static void expect_windows_tile(const struct probe_spec *spec, const uint16_t *ids, uint32_t sms,
                                 uint64_t region)
 {

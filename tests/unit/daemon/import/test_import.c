@@ -1,6 +1,6 @@
 /* test_import.c: the files of the public TLB benchmark, good and bad. The folder k80 beside this
- * file has the published set of one K80, with its license. Mutations are random, and REACH_SEED
- * repeats them. */
+ * file has the published set of one K80, with its license. Mutations of the files are random, and
+ * REACH_SEED repeats a run. */
 #include "tests/unit/support/as_json.h"
 #include "tests/unit/support/bench_files.h"
 #include "tests/unit/support/paper_gpu.h"
@@ -70,7 +70,8 @@ static void assert_level(const struct tlb_level *l, uint64_t entry, uint32_t ent
     assert_true(l->evidence.reach_bytes.margin > 0.7);
 }
 
-/* Karnagel 2017, table 2 and figure 5, except for the second capacity: see docs/import.md. */
+/* The values are from Karnagel 2017, table 2 and figure 5, except for the second capacity; see
+ * docs/import.md. */
 static void k80_is_as_published(void **state)
 {
     static const uint16_t groups[13] = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 2, 3, 4};
@@ -104,7 +105,8 @@ static void k80_is_as_published(void **state)
     assert_int_equal(fp->levels[2].shared_by, SHARED_GPU);
     assert_int_equal(fp->topology.partition.group_count, 5);
     assert_memory_equal(fp->topology.partition.group_of_sm, groups, sizeof groups);
-    assert_string_equal(fp->topology.disabled.signature, "5x3/10,11"); /* the SMs of figure 7 */
+    assert_string_equal(fp->topology.disabled.signature,
+                        "5x3/10,11"); /* the SMs in figure 7 of the paper */
     assert_int_equal(fp->windows.recommended_bytes.v, 140 * MIB);
     observation_set_free(&set);
     for (int i = 0; i < K80_FILES; i++)
@@ -112,7 +114,8 @@ static void k80_is_as_published(void **state)
     free(fp);
 }
 
-/* Without the curves there is no conclusion about sharing, because the marks are not input. */
+/* Without the curves there is no conclusion about sharing, because the import does not read the
+ * marks of the sharing files. */
 static void marks_are_not_input(void **state)
 {
     struct import_file files[K80_FILES];
@@ -139,7 +142,7 @@ static void marks_are_not_input(void **state)
 static enum status read_one(const char *name, const char *text, size_t bytes,
                             struct observation_set *out, struct err *err)
 {
-    /* A copy of exact length, so that a sanitizer detects a read beyond it. */
+    /* Makes a copy of exact length, so that a sanitizer detects a read beyond the end. */
     char *const copy = malloc(bytes ? bytes : 1);
     assert_non_null(copy);
     memcpy(copy, text, bytes);
@@ -214,7 +217,7 @@ static void it_travels(void **state)
 struct bad {
     const char *name;
     const char *text;
-    const char *says; /* a part of the sentence */
+    const char *says; /* a part of the error message */
 };
 
 static void bad_files_are_refused(void **state)
@@ -369,7 +372,8 @@ static size_t damage(struct rng *rng, char *text, size_t bytes, size_t room)
     return bytes;
 }
 
-/* Any input gives a sentence or a fingerprint that holds its invariants, without a crash. */
+/* Any input gives an error message, or a fingerprint that holds its invariants. No input causes a
+ * crash. */
 static void damaged_files_do_no_harm(void **state)
 {
     enum { ROUNDS = 1500, ROOM = 1 << 16 };

@@ -1,6 +1,6 @@
-/* test_import_chips.c: files of GPUs that do not exist go through the import. Each conclusion is
- * right or "not sure". REACH_SEED repeats a run; each GPU has a seed of its own, which is
- * printed on failure. */
+/* test_import_chips.c: imports files of GPUs that do not exist. Each conclusion must be right or
+ * "not sure". REACH_SEED repeats a run. Each GPU has a seed of its own, which is printed on
+ * failure. */
 #include "tests/unit/support/bench_files.h"
 #include "tests/unit/support/paper_gpu.h"
 
@@ -17,12 +17,13 @@
 
 enum { CHIPS = 150, MAX_MIB = 990000 /* the benchmark prints exponents from 10^6 on */ };
 
-/* Number of conclusions over all chips: "not sure" alone would pass every other check. */
+/* Number of conclusions over all chips. This count is needed because an import without any
+ * conclusion passes every other check. */
 struct tally {
     uint32_t levels, seen, entries, sharing;
 };
 
-/* The files of a search for this level. */
+/* Makes the files of a search for this level. */
 static void look_for(struct bench_gpu *gpu, uint32_t k, struct rng *rng, struct bench_files *files)
 {
     const struct bench_level *const l = &gpu->levels[k];
@@ -42,7 +43,7 @@ static void look_for(struct bench_gpu *gpu, uint32_t k, struct rng *rng, struct 
         bench_sharing(gpu, l->entry_kib, bench_level_entries(gpu, k), files);
 }
 
-/* The files of a search without any hint. */
+/* Makes the files of a search without any hint. */
 static void look_anywhere(struct bench_gpu *gpu, struct rng *rng, struct bench_files *files)
 {
     const uint64_t stride = 32ULL << rng_below(rng, 9);
@@ -106,7 +107,8 @@ static bool is_full(const struct bench_gpu *gpu, uint32_t k, uint64_t bytes)
            most - fmax(3 + 5 * gpu->noise_cycles, 0.12 * l->penalty_cycles);
 }
 
-/* Returns NULL if the GPU's level k can be this level, otherwise the field that differs. */
+/* Returns NULL if the found level can be the GPU's level k, otherwise the name of the field that
+ * differs. */
 static const char *why_not(const struct bench_gpu *gpu, uint32_t k, const struct tlb_level *told)
 {
     const struct bench_level *const l = &gpu->levels[k];
@@ -266,7 +268,7 @@ static void chips_looked_at_anywhere(void **state)
     assert_true(tally.levels > CHIPS);
 }
 
-/* Repeats one chip with REACH_CHIP=SEED, searched with and without hints. */
+/* Repeats the chip with the seed in REACH_CHIP, with and without hints for the search. */
 static void one_chip_again(void **state)
 {
     const char *const text = getenv("REACH_CHIP");

@@ -1,5 +1,5 @@
-/* test_knowledge.c: a measurement is merged with the known fingerprint, replaces it, or must be
- * repeated. */
+/* test_knowledge.c: a measurement is merged with the known fingerprint, replaces that fingerprint,
+ * or must be repeated. */
 #include "base/log.h"
 #include "base/units.h"
 #include "measure/knowledge.h"
@@ -15,7 +15,8 @@
 static struct fingerprint known, out;
 static struct knowledge k;
 
-/* One level with this many entries of 2 MiB; 0 means that its reach was not found. */
+/* Makes a fingerprint of one level with this number of entries of 2 MiB; 0 means that the reach of
+ * the level was not found. */
 static struct fingerprint measured(uint32_t entries)
 {
     struct fingerprint fp;
@@ -63,13 +64,14 @@ static void one_that_says_nothing_is_inconclusive(void **state)
     const struct fingerprint fp = measured(0);
 
     (void)state;
-    for (int i = 0; i < 4; i++) /* the known reach stays in service */
+    for (int i = 0; i < 4; i++) /* the fingerprint with the known reach is served */
         assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
     k.known = NULL;
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
 }
 
-/* Two undisturbed measurements in a row agree, so the levels of this GPU cannot be counted. */
+/* If two undisturbed measurements in a row find no reach, the reach of this GPU cannot be measured,
+ * and the result is accepted. */
 static void no_reach_twice_is_an_answer(void **state)
 {
     struct fingerprint fp = measured(0), other = measured(0);
@@ -85,8 +87,8 @@ static void no_reach_twice_is_an_answer(void **state)
     assert_int_equal(join(&fp), STATUS_OK);
     assert_int_equal(out.caches[CACHE_L1].size_bytes.v, 16384);
     assert_false(IS_KNOWN(out.levels[0].reach_bytes));
-    /* A different entry, a different number of levels, or a load between the two makes it
-     * inconclusive. */
+    /* The second measurement is inconclusive if it has another entry or another number of levels,
+     * or if there was a load between the measurements. */
     k.unsettled = false;
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
     assert_int_equal(join(&other), STATUS_INCONCLUSIVE);
@@ -98,7 +100,8 @@ static void no_reach_twice_is_an_answer(void **state)
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
     assert_int_equal(knowledge_join(&k, &fp, false, &out, NULL), STATUS_INCONCLUSIVE);
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
-    /* A reach that is found counts immediately, and is not given up again. */
+    /* A reach that is found is accepted immediately. A later measurement without a reach does not
+     * replace it. */
     assert_int_equal(join(&good), STATUS_OK);
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
     k.known = &good;
@@ -159,7 +162,7 @@ static void what_a_check_doubts_falls_at_once(void **state)
     assert_string_not_equal(out.dropped.id, "");
 }
 
-/* A simulation found this case: two measurements beside a load had the same wrong groups. */
+/* In this case from a simulation, two measurements beside a load have the same wrong groups. */
 static void beside_a_load_nothing_is_replaced(void **state)
 {
     const struct fingerprint fp = measured(32);
@@ -172,8 +175,8 @@ static void beside_a_load_nothing_is_replaced(void **state)
     assert_int_equal(knowledge_join(&k, &fp, false, &out, NULL), STATUS_OK);
 }
 
-/* A simulation found this case: two measurements beside a load had an additional level, both
- * without its onset. */
+/* In this case from a simulation, two measurements beside a load have an additional level, and both
+ * lack its onset. */
 static void two_open_levels_confirm_nothing(void **state)
 {
     struct fingerprint fp = measured(16);

@@ -1,7 +1,7 @@
-/* test_lost_gpu.c: GPUs that the driver loses, shows again, or shows for the first time, with a
- * real store, real workers and the real plan. The worker is this program, started with --worker.
- * It reads the list of simulated GPUs from a file, so that a test can remove a GPU and restore
- * it or add another. */
+/* test_lost_gpu.c: GPUs that the driver loses, reports again, or reports for the first time, with a
+ * real store, real workers and the real plan. The worker is this program, started with --worker. It
+ * reads the list of simulated GPUs from a file, so that a test can remove a GPU and restore it or
+ * add another. */
 #include "gpu/gpu.h"
 
 #include "gpu/sim/sim_desc.h"
@@ -28,8 +28,8 @@ static char shown_path[80], draft_path[80], reset_path[80];
 
 /* ---- the driver of the worker ------------------------------------------------------------ */
 
-/* Replaces the source of gpu.c. The GPUs are the ones of the file, one on each line, for any
- * request. Without GPUs there is no driver. */
+/* Replaces the source of gpu.c. For any request, the GPUs are listed in a file, one on each line.
+ * If the file is empty, there is no driver. */
 static enum status shown(const struct gpu_options *options, struct gpu_options *out,
                          struct err *err)
 {
@@ -120,7 +120,7 @@ void gpu_close(struct gpu *take)
 
 /* ---- the daemon's side ------------------------------------------------------------------- */
 
-/* Makes the driver show these GPUs from now on, one on each line. */
+/* Makes the driver report these GPUs from now on, one on each line. */
 static void show_all(const char *lines)
 {
     FILE *const file = fopen(draft_path, "we");
@@ -131,7 +131,7 @@ static void show_all(const char *lines)
     assert_int_equal(rename(draft_path, shown_path), 0); /* atomic: a worker may be reading */
 }
 
-/* Makes the driver show only this GPU from now on. */
+/* Makes the driver report only this GPU from now on. */
 static void show(const char *groups, const char *uuid)
 {
     char line[TEXT_BYTES];
@@ -165,7 +165,7 @@ static struct snapshot_gpu *gpu_of(struct snapshot_cell *cell)
     return &gpu;
 }
 
-/* The driver shows no GPU, and the next measurement detects it. The fingerprint stays. */
+/* The driver reports no GPU, and the next measurement detects the loss. The fingerprint stays. */
 static void lose(struct pipeline *p, struct snapshot_cell *cell)
 {
     const struct snapshot_gpu before = *gpu_of(cell);
@@ -214,7 +214,7 @@ static void a_lost_gpu_comes_back(void **state)
     memcpy(first, gpu_of(cell)->fingerprint_id, sizeof first);
     assert_int_equal(gpu_of(cell)->fingerprint.topology.partition.group_count, 2);
 
-    /* The same chip is checked, and not measured again. */
+    /* If the same chip returns, it is checked and not measured again. */
     lose(p, cell);
     show("4", "SIM-lost");
     measurement = await(p, "m-3");
@@ -225,7 +225,7 @@ static void a_lost_gpu_comes_back(void **state)
     assert_int_equal(gpu_of(cell)->last_error.status, STATUS_OK);
     assert_string_equal(gpu_of(cell)->fingerprint_id, first);
 
-    /* With other groups, the fingerprint is stale, and the chip is measured again. */
+    /* If the groups have changed, the fingerprint is stale, and the chip is measured again. */
     lose(p, cell);
     show("0,1,2,4:3,5,6,7", "SIM-lost");
     measurement = await(p, "m-5");
@@ -332,14 +332,15 @@ static void a_gpu_is_added_and_another_goes(void **state)
     assert_int_equal(pipeline_submit(n.p, "SIM-two", DEPTH_QUICK, &measurement, &err), STATUS_OK);
     assert_int_equal(await(n.p, measurement.id).state, MEASUREMENT_DONE);
 
-    /* A GPU goes while no measurement runs. It is lost immediately, and the other is unchanged. */
+    /* A GPU is removed while no measurement runs. Its state is lost immediately, and the other GPU
+     * is unchanged. */
     ask(&n, TWO);
     const struct snapshot_gpu *gpu = reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
     assert_int_equal(gpu->last_error.status, STATUS_NOT_FOUND);
     assert_string_equal(gpu->fingerprint_id, first);
     (void)reaches(&n, 1, "SIM-two", GPU_STATE_READY);
 
-    /* The search for a lost GPU also finds a third one, without a request. */
+    /* The search for a lost GPU also finds a third GPU, without a request. */
     show_all(TWO THREE);
     assert_true(reaches(&n, 2, "SIM-three", GPU_STATE_READY)->has_fingerprint);
     (void)reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
@@ -370,7 +371,7 @@ static void the_driver_is_reloaded(void **state)
     assert_string_not_equal(gpu->fingerprint_id, first);
     (void)reaches(&n, 1, "SIM-two", GPU_STATE_READY);
 
-    /* The driver changes without an interval in which it is gone. */
+    /* The driver is replaced, and there is no moment without a driver. */
     ask(&n, ONE TWO);
     for (bool old = true; old;)
         old = strcmp(reaches(&n, 0, "SIM-one", GPU_STATE_READY)->identity.driver_version, "1") != 0;
@@ -379,7 +380,7 @@ static void the_driver_is_reloaded(void **state)
     end(&n);
 }
 
-/* Makes every probe report its context as lost from now on, or ends this. */
+/* Makes every probe report its context as lost from now on, or ends this fault. */
 static void reset_gpu(bool lost)
 {
     if (!lost) {
@@ -391,7 +392,7 @@ static void reset_gpu(bool lost)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Runs a measurement during which the GPU is reset, changes or falls off the bus. */
+/* Runs a measurement during which the GPU is reset, is exchanged or falls off the bus. */
 static void fails(struct node *n, const char *id)
 {
     struct measurement measurement;
@@ -414,16 +415,16 @@ static void a_gpu_is_reset_while_it_is_measured(void **state)
     begin(&n, ONE, false);
     memcpy(first, reaches(&n, 0, "SIM-one", GPU_STATE_READY)->fingerprint_id, sizeof first);
     fails(&n, first);
-    reset_gpu(false); /* it works again, so it is checked and not measured */
+    reset_gpu(false); /* the GPU works again, so it is checked and not measured */
     const struct snapshot_gpu *gpu = reaches(&n, 0, "SIM-one", GPU_STATE_READY);
     assert_string_equal(gpu->fingerprint_id, first);
     assert_int_equal(gpu->last_error.status, STATUS_OK);
 
     fails(&n, first);
     show_all(ONE_NEWER);
-    reset_gpu(false); /* it has changed, so it is measured */
+    reset_gpu(false); /* the GPU has changed, so it is measured */
     gpu = reaches(&n, 0, "SIM-one", GPU_STATE_READY);
-    /* A check that read the old list before it was replaced finds no change. */
+    /* A check that reads the list of GPUs before it is replaced finds no change. */
     while (strcmp(gpu->fingerprint.gpu.driver_version, "2") != 0) {
         ask(&n, ONE_NEWER);
         gpu = reaches(&n, 0, "SIM-one", GPU_STATE_READY);
@@ -431,8 +432,8 @@ static void a_gpu_is_reset_while_it_is_measured(void **state)
     memcpy(first, gpu->fingerprint_id, sizeof first);
 
     fails(&n, first);
-    /* The GPU is gone and becomes lost. It does not work before that, because a check that read
-     * the old list would find it unchanged. */
+    /* The GPU is removed, and its state becomes lost. Until then its probes fail, because a check
+     * that reads the old list would otherwise find the GPU unchanged. */
     show_all("");
     gpu = reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
     assert_int_equal(gpu->last_error.status, STATUS_NO_DRIVER);
@@ -443,7 +444,6 @@ static void a_gpu_is_reset_while_it_is_measured(void **state)
     end(&n);
 }
 
-/* More GPUs than places; the list is requested many times at once. */
 /* Waits until all places are taken, and this many GPUs with this UUID are not lost.
  * Returns the number of GPUs. */
 static uint32_t count_once(struct node *n, const char *uuid, uint32_t wanted)
@@ -463,6 +463,8 @@ static uint32_t count_once(struct node *n, const char *uuid, uint32_t wanted)
     return count;
 }
 
+/* The driver reports more GPUs than the node has places for, and the list of GPUs is requested many
+ * times in a row. */
 static void more_than_there_is_room_for(void **state)
 {
     char lines[MOST_SHOWN * TEXT_BYTES] = "";
@@ -480,7 +482,8 @@ static void more_than_there_is_room_for(void **state)
     show_all(lines);
     for (int i = 0; i < 50; i++)
         assert_int_equal(pipeline_rediscover(n.p, &err), STATUS_OK);
-    /* The lost GPU gives its place to a present one. It gets a place when it is back. */
+    /* The place of the lost GPU is given to a present GPU. The lost GPU gets a place again when it
+     * returns. */
     assert_int_equal(count_once(&n, "SIM-one", 0), REACH_MAX_GPUS);
     ask(&n, ONE);
     assert_int_equal(count_once(&n, "SIM-one", 1), REACH_MAX_GPUS);

@@ -83,7 +83,8 @@ static void load_only_run(const struct node *n, const char *uuid, struct observa
     assert_int_equal(store_load_run(n->store, row.run, out, &err), STATUS_OK);
 }
 
-/* One probe runs ahead of the disk, and results stay in the order of the campaign's requests. */
+/* The next probe runs while the last result is written to disk. Results keep the order of the
+ * campaign's requests. */
 static void test_observations_keep_their_order(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
@@ -100,8 +101,9 @@ static void test_observations_keep_their_order(void **state)
     node_stop(&n);
 }
 
-/* A filler runs beside the step that names it and is stored. The step that requests it takes
- * that answer, and pending fillers are awaited at the end. So each probe is stored once. */
+/* A filler runs beside the step that names it, and its answer is stored. A later step that requests
+ * the same probe takes this answer. At the end, the measurement waits for pending fillers, so each
+ * probe is stored once. */
 static void test_fillers_are_run_once(void **state)
 {
     static const uint64_t expected[] = {4, 5, 6, 7, 20, 21, 22, 23};
@@ -235,14 +237,14 @@ static void *watch_first_state(void *out)
         const struct snapshot *s = snapshot_acquire(cell);
 
         count = s->gpu_count;
-        if (count && s->generation == 2) /* generation 1 is empty */
+        if (count && s->generation == 2) /* generation 1 has no GPUs */
             *(enum gpu_state *)out = s->gpus[0].state;
         snapshot_release(s);
     }
     return NULL;
 }
 
-/* A client that waits until a GPU is ready gets one that has been checked. */
+/* If a client waits until a GPU is ready, the GPU that it receives has been checked. */
 static void test_nothing_is_ready_before_its_check(void **state)
 {
     struct node n = node_start(database, one_gpu, true);
@@ -270,7 +272,7 @@ static void test_nothing_is_ready_before_its_check(void **state)
     check_known = false;
 }
 
-/* A fingerprint from the time of another driver is served as stale. */
+/* A fingerprint that was measured with another driver is served as stale. */
 static void test_another_driver(void **state)
 {
     struct node n = node_start(database, one_gpu, false);
@@ -324,7 +326,7 @@ static void test_measurement_table(void **state)
     assert_int_equal(queue_waiting_like(queue, "B", MEASUREMENT_NEW, DEPTH_MATRIX), QUEUE_NONE);
     assert_int_equal(queue_next(queue, "C"), QUEUE_NONE);
 
-    /* The oldest measurement that has ended makes room. */
+    /* The oldest measurement that has ended is removed, so that a new one has room. */
     queue->items[queue_find(queue, "m-9")].state = MEASUREMENT_DONE;
     queue->items[queue_find(queue, "m-5")].state = MEASUREMENT_FAILED;
     slot = queue_add(queue, "A", MEASUREMENT_NEW, DEPTH_QUICK, 1);

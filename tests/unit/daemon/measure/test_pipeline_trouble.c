@@ -40,10 +40,11 @@ static void test_a_quick_one_keeps_what_a_full_one_found(void **state)
     assert_string_equal(gpu_of(&n, 0)->fingerprint.measurement_id, quick.measured_id);
     assert_int_equal(store_fingerprint(n.store, quick.uuid, quick.measured_id, &measured, &err),
                      STATUS_OK);
-    assert_false(IS_KNOWN(measured.throughput.plateau_gbps)); /* the original in history */
+    assert_false(IS_KNOWN(measured.throughput.plateau_gbps)); /* the history contains the quick
+                                                                 measurement without kept parts */
     node_stop(&n);
 
-    n = node_start(database, one_gpu, false); /* the same after a restart */
+    n = node_start(database, one_gpu, false); /* the kept part is the same after a restart */
     assert_string_equal(gpu_of(&n, 0)->fingerprint.kept[PART_CURVE].id, full.fingerprint_id);
     node_stop(&n);
 }
@@ -109,7 +110,8 @@ static void test_failed_runs_keep_their_observations(void **state)
     assert_int_equal(
         store_list_observations(n.store, measurement.uuid, 0, 0, rows, 20, &count, &err),
         STATUS_OK);
-    assert_int_equal(count, 2 * 2 * SPECS_A_STEP); /* two attempts of two steps */
+    assert_int_equal(count,
+                     2 * 2 * SPECS_A_STEP); /* observations of two attempts with two steps each */
     node_stop(&n);
 }
 
@@ -144,13 +146,12 @@ static void test_failures_leave_the_last_good_one(void **state)
     node_stop(&n);
 }
 
-/* The disk is full in the middle of a run: the measurement fails with an error, and the daemon
- * still serves. */
-/* The daemon repeats its own measurements if they fail. */
+/* If a measurement that the daemon started itself fails, the daemon repeats it. */
 static void test_what_failed_is_tried_again(void **state)
 {
     (void)state;
-    atomic_store(&disturbed_left, 5); /* two attempts of two measurements, and one */
+    atomic_store(&disturbed_left, 5); /* both attempts of two measurements are disturbed, and the
+                                         first attempt of the third */
     struct node n = node_start(":memory:", one_gpu, true);
     struct err err = {0};
     struct measurement measurement;
@@ -167,14 +168,14 @@ static void test_what_failed_is_tried_again(void **state)
     node_stop(&n);
 }
 
-/* A worker that hangs in its driver is left alone and not killed. No other worker measures the
- * GPU until it has ended. Then the daemon looks for the GPU again. */
+/* A worker that hangs in its driver is not killed. No other worker measures the GPU until the
+ * hanging worker has ended. Then the daemon searches for the GPU again. */
 static void test_a_worker_that_hangs_is_left_alone(void **state)
 {
     const struct timespec step = {.tv_nsec = 2000000};
 
     (void)state;
-    grace_ms = 10000; /* a thousand times the normal time; waited out once */
+    grace_ms = 10000; /* a thousand times the normal time; the test waits for it once */
     struct node n = node_start(":memory:", one_gpu, false);
     struct measurement good = measure(&n, 0, DEPTH_QUICK), bad;
     struct err err = {0};
@@ -201,7 +202,7 @@ static void test_a_worker_that_hangs_is_left_alone(void **state)
     assert_int_equal(gpu_of(&n, 0)->last_error.status, STATUS_GPU_HUNG);
     assert_string_equal(gpu_of(&n, 0)->fingerprint_id, good.fingerprint_id);
 
-    bad = measure(&n, 0, DEPTH_QUICK); /* without a second worker */
+    bad = measure(&n, 0, DEPTH_QUICK); /* no second worker runs */
     assert_int_equal(bad.error.status, STATUS_GPU_HUNG);
     assert_int_equal(access(marker_path, F_OK), -1);
     assert_int_equal(kill(pid, 0), 0);
@@ -215,7 +216,7 @@ static void test_a_worker_that_hangs_is_left_alone(void **state)
     node_stop(&n);
 }
 
-/* A measurement does not depend on the disk. */
+/* A measurement continues if the store cannot be written. */
 static void test_the_store_cannot_be_written(void **state)
 {
     struct node n = node_start(database, one_gpu, false);
@@ -259,7 +260,7 @@ static void test_the_store_cannot_be_written(void **state)
     node_stop(&n);
 }
 
-/* A worker that hangs does not delay the end. The queue is dropped. */
+/* A worker that hangs does not delay the end of the daemon. Queued measurements are dropped. */
 static void test_stop_while_measuring(void **state)
 {
     struct node n = node_start(":memory:", one_gpu, false);
@@ -279,8 +280,8 @@ static void test_stop_while_measuring(void **state)
     unlink(marker_path);
 }
 
-/* Runs one measurement while one allocation of this process fails. It ends in any state, and the
- * published state soon matches it. Returns whether an allocation failed. */
+/* Runs one measurement while one allocation of this process fails. The measurement may end in any
+ * state, and the published state soon matches that state. Returns whether an allocation failed. */
 static bool one_short_measurement(const struct node *n, uint64_t fail_at, uint64_t *failures)
 {
     const struct timespec step = {.tv_nsec = 2000000};
@@ -301,7 +302,7 @@ static bool one_short_measurement(const struct node *n, uint64_t fail_at, uint64
     }
     while (gpu_of(n, 0)->state !=
            (measurement.state == MEASUREMENT_DONE ? GPU_STATE_READY : GPU_STATE_FAILED)) {
-        nanosleep(&step, NULL); /* it is published again without a request */
+        nanosleep(&step, NULL); /* the state is published again without a request */
     }
     if (measurement.state == MEASUREMENT_DONE) {
         assert_string_equal(gpu_of(n, 0)->fingerprint_id, measurement.fingerprint_id);
@@ -312,7 +313,7 @@ static bool one_short_measurement(const struct node *n, uint64_t fail_at, uint64
     return alloc_fail.failures > 0;
 }
 
-/* Fails every allocation in long tests, otherwise some. */
+/* Long tests fail every allocation, and short tests fail some. */
 static void test_allocations_that_fail(void **state)
 {
     const uint64_t a_step = getenv("REACH_LONG") ? 1 : SHORT_STEP;

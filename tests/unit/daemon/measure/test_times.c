@@ -1,4 +1,4 @@
-/* test_times.c: the times of a measurement are summed by kind of probe and logged. */
+/* test_times.c: the times of a measurement are summed for each kind of probe and logged. */
 #include "measure/times.h"
 
 #include "base/log.h"
@@ -101,8 +101,8 @@ static const char LINES[] =
     "debug: gpu GPU-0: time of the daemon, ms: open 1.0, probes 2.0 (8 steps: choose 5.0, "
     "store 6.0, await 7.0), derive 3.0, close 4.0\n";
 
-/* There is a line for each row with probes, one with their sum, and one for the daemon. No time
- * is mistaken for another. */
+/* The log has a line for each kind of probe that was made, a line with their sum, and a line for
+ * the daemon. Each time is in its own line. */
 static void test_log_lines(void **state)
 {
     struct measure_times t = {.open_ns = 1 * NSEC_PER_MSEC,
@@ -123,7 +123,8 @@ static void test_log_lines(void **state)
     assert_string_equal(text, LINES);
 }
 
-/* A worker that reports more time for memory than for the whole probe gives no huge number. */
+/* If a worker reports more time for memory than for the whole probe, the difference does not wrap
+ * to a huge number. */
 static void test_never_negative(void **state)
 {
     struct measure_times t = {0};

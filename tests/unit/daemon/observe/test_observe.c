@@ -1,4 +1,5 @@
-/* test_observe.c: every observation survives its JSON, and no other JSON is accepted as one. */
+/* test_observe.c: an observation that is written as JSON and read back is the same. Other JSON is
+ * not accepted as an observation. */
 #include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_observation.h"
 #include "base/rng.h"
@@ -36,7 +37,7 @@ static void assert_same_observation(const struct observation *a, const struct ob
     assert_string_equal(a->assessment.message, b->assessment.message);
 }
 
-/* Converts the observation by way of text, like a message. */
+/* Converts the observation to text and back, like a message. */
 static json_t *through_text(json_t *take)
 {
     json_error_t e;
@@ -51,8 +52,8 @@ static json_t *through_text(json_t *take)
     return again;
 }
 
-/* An observation is the same if it is written and read without a JSON value for each number.
- * This holds alone and in a message. */
+/* If an observation is written and read without a JSON value for each number, the result is the
+ * same. The test does this with the observation alone and in a message. */
 static void assert_same_text(const struct observation *a, const json_t *json)
 {
     static const char before[] = "{\"ok\":\"run\",\"observation\":";
@@ -90,7 +91,7 @@ static void assert_same_text(const struct observation *a, const json_t *json)
     free(rendered);
 }
 
-/* A text that is not a list of such numbers stays in the line, and the parser refuses it. */
+/* A text that is not a list of valid numbers stays in the line, and the parser refuses the line. */
 static void test_values_that_stay(void **state)
 {
     static const char *const lines[] = {
@@ -167,8 +168,8 @@ static void test_round_trip(void **state)
     }
 }
 
-/* Removes or changes a part of a document. The result is refused with a sentence, or is an
- * observation whose JSON is the same. */
+/* Removes or changes a part of a document. The document must be refused with an error message, or
+ * it must be an observation whose JSON is the same text. */
 static void spoil(struct rng *r, json_t *json)
 {
     static const char *const victims[] = {"probe", "conditions", ""};
@@ -320,7 +321,8 @@ static void test_not_an_object(void **state)
     json_decref(array);
 }
 
-/* The two kinds of absence differ, and each keeps its reason. */
+/* The two kinds of absent numbers, unknown and not observable, are distinct, and each keeps its
+ * reason. */
 static void test_absent_numbers(void **state)
 {
     struct observation o = small_chase();
@@ -393,7 +395,7 @@ static void test_identity(void **state)
     assert_int_equal(gpu_identity_from_json(json, &out, &err), STATUS_PROTOCOL);
     json_decref(json);
 
-    (void)snprintf(id.name, sizeof(id.name), "cut \xc3"); /* half a character */
+    (void)snprintf(id.name, sizeof(id.name), "cut \xc3"); /* the text ends with half a character */
     json = AS_JSON(identity_json_write, &id);
     assert_string_equal(json_string_value(json_object_get(json, "name")), "cut ?");
     json_decref(json);
@@ -426,14 +428,15 @@ static void test_limits(void **state)
     json_object_del(json, "pcie_lanes");
     json_object_del(json, "pcie_lanes_reason");
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_OK);
-    assert_int_equal(out.pcie_lanes.reason, REASON_NOT_MEASURED); /* an older run */
+    assert_int_equal(out.pcie_lanes.reason,
+                     REASON_NOT_MEASURED); /* a recording of an older release lacks the number */
     json_object_set_new(json, "sm_count", json_integer(REACH_MAX_SMS + 1));
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_PROTOCOL);
     assert_non_null(strstr(err.text, "limits.sm_count"));
     json_decref(json);
 }
 
-/* A spec that was not checked causes no access outside its arrays. */
+/* If a spec was not checked, reading it causes no access outside its arrays. */
 static void test_absurd_spec(void **state)
 {
     struct probe_spec spec = {.kind = PROBE_CHASE, .point_count = PROBE_MAX_POINTS + 1};
@@ -465,17 +468,19 @@ static void test_accessors(void **state)
     o.spec = (struct probe_spec){.kind = PROBE_PAIRS, .sm_count = 2, .slice_pages = 3};
     assert_int_equal(observation_pair(&o, 1, 1, 0)[0], 30 + 15);
     o.spec = (struct probe_spec){.kind = PROBE_READ, .point_count = 5, .repeats = 2};
-    o.result.values[18] = 1000; /* point 1, repeat 1: 1000 ns, 19..23 lines */
+    o.result.values[18] = 1000; /* point 1, repeat 1: 19 to 23 lines of each SM in 1000 ns */
     assert_float_equal(observation_read_gbps(&o, 1, 1), (19 + 20 + 21 + 22 + 23) * 0.128, 1e-9);
     assert_float_equal(observation_read_sm_gbps(&o, 1, 1, 4), 23 * 0.128, 1e-9);
     o.spec.transaction_bytes = 32; /* the same number of shorter reads */
     assert_float_equal(observation_read_gbps(&o, 1, 1), (19 + 20 + 21 + 22 + 23) * 0.032, 1e-9);
     assert_float_equal(observation_read_sm_gbps(&o, 1, 1, 4), 23 * 0.032, 1e-9);
-    assert_float_equal(observation_read_gbps(&o, 0, 0), 0.0, 0.0); /* no time, no bytes */
+    assert_float_equal(observation_read_gbps(&o, 0, 0), 0.0,
+                       0.0); /* point 0 has no time, so it has no throughput */
     observation_free(&o);
 }
 
-/* Reads of the curve have no kind of access, like in older observations. Other reads have one. */
+/* Reads of the curve have no kind of access, like in observations of older releases. Other reads
+ * have a kind of access. */
 static void test_access(void **state)
 {
     struct probe_spec spec = {.kind = PROBE_READ,

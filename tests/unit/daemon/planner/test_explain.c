@@ -1,5 +1,6 @@
-/* test_explain.c: whether the TLB limits a job. By hand on the large chip (64 GiB of reach, 4000
- * GB/s inside, 1000 over 128 GiB), then over random sizes and rates. */
+/* test_explain.c: the answer to the question whether the TLB limits a job. Some cases are computed
+ * by hand, for the large chip: 64 GiB of reach, 4000 GB/s within the reach, 1000 GB/s over 128 GiB.
+ * Others have random sizes and rates. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/rng.h"
@@ -47,7 +48,7 @@ static void test_something_else(void **state)
 {
     (void)state;
     placement_make_large(&fp);
-    /* At a tenth of naive's throughput, translation takes 0.096 ns of 1.248. */
+    /* At a tenth of naive's throughput, translation takes 0.096 ns of the 1.248 ns of an access. */
     explain(128 * GIB, 100);
     assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
     assert_true(fabs(answer.translation_share.v - 0.096 / 1.248) < 1e-6);
@@ -56,12 +57,12 @@ static void test_something_else(void **state)
     explain(32 * GIB, 100);
     assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
     assert_true(answer.translation_share.v == 0);
-    /* The job has no loss. */
+    /* The job loses no throughput. */
     explain(128 * GIB, 3990);
     assert_int_equal(answer.bottleneck, BOTTLENECK_NOT);
     assert_false(IS_KNOWN(answer.translation_share));
     assert_non_null(strstr(answer.reason, "nothing is lost"));
-    /* Translation takes 0.096 of 0.168 ns. */
+    /* Translation takes 0.096 ns of the 0.168 ns of an access. */
     explain(128 * GIB, 640);
     assert_int_equal(answer.bottleneck, BOTTLENECK_PARTLY);
     /* The job is faster than random accesses can be. */
@@ -70,7 +71,8 @@ static void test_something_else(void **state)
     assert_non_null(strstr(answer.reason, "less random"));
 }
 
-/* The misses of scattered memory cost 1.5 times more: 1000 GB/s become 667. */
+/* If memory is scattered, a miss costs 1.5 times the cost in contiguous memory, so 1000 GB/s become
+ * 667 GB/s. */
 static void test_scattered(void **state)
 {
     struct explain_request r = {.bytes = 128 * GIB, .observed_gbps = 2000 / 3.0, .scattered = 1};
@@ -85,8 +87,8 @@ static void test_scattered(void **state)
     assert_true(fabs(answer.translation_share.v - 1) < 1e-6);
     assert_true(fabs(answer.naive_contiguous_gbps.v - 1000) < 1e-6);
     assert_true(answer.naive_scattered_gbps.v == answer.expected_gbps.v);
-    /* The same job without information about its memory: the answer is partly, with other
-     * possible causes. */
+    /* Without information about the memory of the job, the answer is "partly", with other possible
+     * causes. */
     explain(r.bytes, r.observed_gbps);
     assert_int_equal(answer.bottleneck, BOTTLENECK_PARTLY);
     assert_non_null(strstr(answer.reason, "physically scattered memory: 666.7"));
@@ -125,8 +127,9 @@ static void test_cannot_say(void **state)
     assert_int_equal(explain_loss(&fp, &r, &answer, &err), STATUS_INVALID_ARGUMENT);
 }
 
-/* A job at the predicted speed of naive gets the answer translation, if there is a loss. A job
- * at a quarter of it does not. The expected speed is the planner's naive. */
+/* A job at the predicted speed of naive gets the answer "translation", if there is a loss. A job at
+ * a quarter of that speed gets another answer. The expected speed is the planner's prediction for
+ * naive. */
 static void test_properties(void **state)
 {
     static struct strategy_answer plan;

@@ -1,4 +1,4 @@
-/* test_fit.c: which cache holds a working set (planner/fit.h), on the curves of one H200.
+/* test_fit.c: finds the cache that holds a working set (planner/fit.h), on the curves of one H200.
  * TEST_SEED repeats the random cases. */
 #include "planner/fit.h"
 #include "tests/unit/support/placement_fixture.h"
@@ -24,7 +24,9 @@ static struct rng rng;
 static struct fingerprint fp;
 static struct fit_answer answer;
 
-/* Random reads of 512 bytes, an H200 of 2026-11-23: KiB, same, own, near; 0 means not measured. */
+/* Random reads of 512 bytes on an H200 (2026-11-23). A row has the size of the working set in KiB,
+ * and GB/s with the same set for all SMs, with a set for each SM, and with sets on the near side. 0
+ * means not measured. */
 static const double h200[][4] = {
     {64, 25343, 0, 0},           {128, 25138, 0, 0},         {192, 21474, 0, 0},
     {256, 20778, 0, 0},          {512, 16954, 0, 0},         {1024, 14208, 25345, 0},
@@ -107,7 +109,7 @@ static void sets_stay_where_they_are_as_fast(void **state)
     assert_int_equal(answer.near_keeps_bytes.v, 112 * MIB);
 }
 
-/* No number is invented: numbers that were not measured are absent, with a reason. */
+/* Numbers that were not measured are absent, with a reason. */
 static void what_is_not_measured_is_unknown(void **state)
 {
     (void)state;
@@ -144,12 +146,12 @@ static struct maybe_f64 gbps_beside(uint64_t bytes, uint64_t shared_bytes, uint3
     return answer.gbps;
 }
 
-/* With an L1 of another size than measured, sets near its length have no number. Other sets have
- * one. */
+/* If the L1 has another size than in the measurement, sets of about that size have no number. Other
+ * sets have a number. */
 static void another_l1_is_not_what_was_measured(void **state)
 {
     (void)state;
-    assert_false(IS_KNOWN(gbps_beside(256 * KIB, 64 * KIB, 1))); /* no L1 is known */
+    assert_false(IS_KNOWN(gbps_beside(256 * KIB, 64 * KIB, 1))); /* the size of L1 is unknown */
     fp.shared.sm_bytes = KNOWN_U64(228 * KIB);
     has_l1(8 * KIB, 248 * KIB);
     has_l1(132 * KIB, 124 * KIB);
@@ -160,7 +162,9 @@ static void another_l1_is_not_what_was_measured(void **state)
     assert_int_equal(answer.l1.size_bytes.v, 248 * KIB);
     assert_true(IS_KNOWN(gbps_beside(64 * KIB, 0, 1)));
     assert_true(IS_KNOWN(gbps_beside(32 * MIB, 0, 1)));
-    assert_false(IS_KNOWN(gbps_beside(256 * KIB, 200 * KIB, 1))); /* not measured at 200 KiB */
+    assert_false(IS_KNOWN(
+        gbps_beside(256 * KIB, 200 * KIB,
+                    1))); /* the size of L1 was not measured beside 200 KiB of shared memory */
     assert_int_equal(answer.l1.size_bytes.reason, REASON_TOO_LITTLE_DATA);
 }
 
@@ -186,8 +190,8 @@ static void what_is_known_is_passed_on(void **state)
     assert_int_equal(answer.cluster_sms.reason, REASON_NOT_APPLICABLE);
 }
 
-/* Returns the largest factor by which a longer set was measured to be faster than a shorter one;
- * this is noise. */
+/* Returns the noise: the largest factor by which a longer set was measured to be faster than a
+ * shorter one. */
 static double most_rise(enum fit_reuse reuse)
 {
     const int column = reuse == FIT_OWN ? 2 : 1;
@@ -202,7 +206,7 @@ static double most_rise(enum fit_reuse reuse)
     return rise;
 }
 
-/* Longer sets are never faster beyond this noise, and never stay nearer. */
+/* A longer set is never faster by more than this noise, and no nearer cache holds it. */
 static void longer_sets_are_slower(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* test_job_env.c: the text in the environment of a job gives the answers of the daemon, byte for
- * byte. A text that was truncated, changed or made up is refused. The seed is printed, and
+ * byte. A text that was truncated, changed or invented is refused. The seed is printed, and
  * TEST_SEED repeats it. */
 #include "tests/share.h"
 #include "tests/unit/support/any_fingerprint.h"
@@ -22,8 +22,8 @@
 enum { FINGERPRINTS = 300, SANITIZED_FINGERPRINTS = 60, QUESTIONS = 24, TARGET_BYTES = 256 };
 
 static const char ID[] = "fp0123456789abcdef";
-static struct snapshot *whole; /* one GPU, in the form of the daemon */
-static struct snapshot *read;  /* the same, read from the environment */
+static struct snapshot *whole; /* the GPU in the form of the daemon */
+static struct snapshot *read;  /* the same GPU, read from the environment */
 static struct fingerprint *fp; /* of `whole` */
 static char read_id[FINGERPRINT_ID_BYTES];
 static struct err err;
@@ -97,7 +97,7 @@ static size_t send_through_the_environment(void)
 
 enum { ROUTES = 7, PARAMETERS = 8 };
 
-/* `bytes` comes first in each; some of the parameters follow. */
+/* In each function, the parameter `bytes` comes first, and some of the others follow. */
 static const struct {
     const char *name;
     const char *parameters[PARAMETERS];
@@ -189,7 +189,7 @@ static void test_random(void **state)
         (void)send_through_the_environment();
         compare_answers("random");
     }
-    /* Otherwise the comparison proves little. */
+    /* Each function must have enough answers, because otherwise the comparison proves little. */
     for (uint32_t i = 0; i < ROUTES; i++) {
         printf("# %s: %u answers\n", routes[i].name, answered[i]);
         assert_true(answered[i] > count / 8);
@@ -220,7 +220,7 @@ static void test_recorded(void **state)
 
 /* ---- the variables ---- */
 
-/* SMs 0 to 2 and 3 to 5, 64 GiB of reach. */
+/* SMs 0 to 2 and 3 to 5 are two groups, and the reach is 64 GiB. */
 static void make_two_groups(void)
 {
     static const uint32_t sizes[] = {3, 3};
@@ -316,7 +316,7 @@ static void fill_throughput(struct throughput *t)
 }
 
 /* The largest fingerprint: 512 SMs in 256 groups, every kind of memory, every peer. An absent
- * number with the longest reason is longer than any known one. */
+ * number with the longest reason is longer than any known number. */
 static void test_largest(void **state)
 {
     size_t bytes;
@@ -343,7 +343,7 @@ static void test_largest(void **state)
         fail_msg("%s", err.text);
     bytes = send_through_the_environment();
     printf("# the longest text has %zu bytes\n", bytes);
-    assert_true(bytes < JOB_ENV_TEXT_BYTES - 8192); /* room for future fields */
+    assert_true(bytes < JOB_ENV_TEXT_BYTES - 8192); /* leaves room for future fields */
 }
 
 /* ---- refused texts ---- */
@@ -382,7 +382,7 @@ static void test_truncated_and_changed(void **state)
     free(whole_text);
 }
 
-/* Replaces the first `from` of a text by `to`, and corrects the checksum. */
+/* Replaces the first occurrence of `from` in a text by `to`, and corrects the checksum. */
 static char *rewrite(const char *text, const char *from, const char *to)
 {
     const char *const at = strstr(text, from);
@@ -410,9 +410,9 @@ static const char *const wrong[][2] = {
     {"\"uuid\":\"GPU-1\"", "\"uuid\":\"\""},
     {"\"origin\":\"simulated\"", "\"origin\":\"guessed\""},
     {"\"sm_count\":6", "\"sm_count\":513"},
-    {"\"sm_count\":6", "\"sm_count\":5"}, /* fewer than the groups have */
+    {"\"sm_count\":6", "\"sm_count\":5"}, /* fewer SMs than the groups have */
     {"\"verdict\":\"clean\"", "\"verdict\":\"fine\""},
-    {"\"reach_bytes\":68719476736", "\"reach_bytes\":1"}, /* below an entry */
+    {"\"reach_bytes\":68719476736", "\"reach_bytes\":1"}, /* the reach is shorter than an entry */
     {"\"reach_bytes\":68719476736", "\"reach_bytes\":\"64G\""},
     {"\"reach_bytes\":68719476736", "\"reach_bytes\":9223372036854775808"},
     {"\"sms\":[[0,1,2],[3,4,5]]", "\"sms\":[[3,4,5],[0,1,2]]"},
@@ -442,8 +442,9 @@ static void test_made_up(void **state)
         refuse(again, STATUS_CORRUPT);
         free(again);
     }
-    /* The table above fails because of its fields, not because it was rewritten. A newer release
-     * adds fields. */
+    /* A rewritten text with an additional field is accepted, like the text of a newer release. So
+     * the texts of the table are refused because of their fields, and not because they were
+     * rewritten. */
     again = rewrite(text, "\"mig\":false", "\"mig\":true,\"later\":[{\"x\":1}]");
     assert_int_equal(read_text(again), STATUS_OK);
     assert_true(read->gpus[0].fingerprint.gpu.mig);

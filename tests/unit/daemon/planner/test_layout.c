@@ -15,7 +15,7 @@
 
 static void test_same_rows_are_cut_at_the_same_row(void **state)
 {
-    /* A thousand buckets: 17 bytes of metadata and 4096 of values each. */
+    /* There are a thousand buckets, each with 17 bytes of metadata and 4096 bytes of values. */
     const struct layout l = {.count = 2, .of = {{17000, 17, 1}, {4096000, 4096, 1}}};
 
     (void)state;
@@ -44,9 +44,9 @@ static void test_the_margin_by_hand(void **state)
     assert_int_equal(layout_alignment_bytes(&l, 2 * MIB), 2 * 2 * MIB + 2 * 128);
 }
 
-/* Offsets of 2 GiB beside edges of 100 GiB, each touched once. An offset is touched 50 times
- * more often per byte, so the offsets stay in the TLB. Half of the accesses hit without any
- * work. */
+/* Offsets of 2 GiB beside edges of 100 GiB, each touched once. An offset is touched 50 times more
+ * often per byte, so the offsets stay in the TLB. Without windows or scopes, half of the accesses
+ * hit. */
 static void test_what_is_touched_more_stays(void **state)
 {
     const struct layout even = {.count = 2, .of = {{50 * GIB, 8, 1}, {50 * GIB, 8, 1}}};
@@ -58,7 +58,8 @@ static void test_what_is_touched_more_stays(void **state)
     /* Allocations with the same density are like one allocation. */
     assert_true(llabs((int64_t)(layout_effective_bytes(&even, 64 * GIB, 100 * GIB) - 100 * GIB)) <
                 (int64_t)MIB);
-    /* No offsets miss, and 1 - 62 / 100 of the edges do, which are 0.19 of all. */
+    /* No access to the offsets misses. Of the accesses to the edges, the share 1 - 62 / 100 misses,
+     * which is 0.19 of all accesses. */
     assert_true(fabs((double)of_graph / (double)GIB - 64 / (1 - 0.19)) < 0.5);
     /* Nearly all accesses hit. */
     assert_true(layout_effective_bytes(&hot, 64 * GIB, 102 * GIB) < 64 * GIB + 64 * MIB);
@@ -78,13 +79,14 @@ static struct layout random_layout(struct rng *rng)
     return l;
 }
 
-/* Returns the number of entries that a range may touch at the worst alignment. */
+/* Returns the number of entries that a range touches at its worst alignment. */
 static uint64_t entries_of(uint64_t bytes, uint64_t entry)
 {
     return bytes > 0 ? (bytes + entry - 2) / entry + 1 : 0;
 }
 
-/* A window of the reach, without one entry and the margin, fits the entries of the reach. */
+/* A window as long as the reach, less one entry and the margin, fits into the entries of the
+ * reach. */
 static void check_window(struct rng *rng, const struct layout *l)
 {
     const uint64_t entry = (uint64_t)1 << (12 + rng_below(rng, 12));
@@ -126,8 +128,8 @@ static void check_cover(struct rng *rng, const struct layout *l)
         assert_int_equal(ends[i], l->of[i].bytes);
 }
 
-/* The result is never above the touched bytes or below the reach. More bytes never count as
- * fewer. */
+/* The result is never above the touched bytes or below the reach. If an allocation grows, the
+ * result does not decrease. */
 static void check_effective(struct rng *rng, const struct layout *l)
 {
     const uint64_t touched = layout_touched_bytes(l);

@@ -1,7 +1,7 @@
-/* test_memory_choices.c: the choice of a kind of memory and of its use. First on the fingerprint
- * of a real H200 (docs/measurements), whose numbers are known. Then over random kinds of memory
- * that follow the model of translation, so that the right answer can be computed. The seed is
- * printed, and TEST_SEED repeats it. */
+/* test_memory_choices.c: the choice of a kind of memory and of its use. Some cases use the
+ * fingerprint of a real H200 (docs/measurements), whose numbers are known. Others use random kinds
+ * of memory that follow the model of translation, so that the right answer can be computed. The
+ * seed is printed, and TEST_SEED repeats it. */
 #include "tests/unit/support/any_fingerprint.h"
 #include "tests/unit/support/placement_fixture.h"
 
@@ -85,7 +85,7 @@ static void test_host(void **state)
     assert_gbps(&answer.choices[0], 44.99, CHOICE_MEASURED);
     assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 5.055, CHOICE_MEASURED);
     assert_int_equal(answer.choices[0].sms.v, 4);
-    /* Windows were probed over 8 GiB. */
+    /* The probe of windows covered 8 GiB. */
     assert_false(IS_KNOWN(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->gbps));
     assert_int_equal(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->basis, CHOICE_NOT_MEASURED);
     assert_int_equal(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->probed_bytes.v, 8 * GIB);
@@ -100,14 +100,14 @@ static void test_host(void **state)
     assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 7.064, CHOICE_MEASURED);
     assert_ptr_equal(choice(MEMORY_MANAGED_HOST, STRATEGY_NAIVE), &answer.choices[0]);
 
-    /* All kinds have the same speed, so the usual one comes first. */
+    /* All kinds have the same speed, so device memory, the usual kind, comes first. */
     ask(512 * MIB, LOCATION_HOST, ACCESS_READ, 0);
     assert_ptr_equal(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), &answer.choices[0]);
     assert_null(find(MEMORY_HOST_PINNED, STRATEGY_WINDOWS));
 }
 
-/* The time is linear in 1 / bytes between 1 GiB, 13.17 GB/s, and 2 GiB, 7.064. This also holds
- * between 4.25 GiB, the reach of windows, and 8 GiB. */
+/* The time is linear in 1 / bytes between 1 GiB, with 13.17 GB/s, and 2 GiB, with 7.064 GB/s. This
+ * also holds between 4.25 GiB, the reach of windows, and 8 GiB. */
 static void test_between(void **state)
 {
     const double at_1 = 128 / 13.1658, at_2 = 128 / 7.0644;
@@ -140,18 +140,21 @@ static void test_beyond(void **state)
     ask(1 * GIB, LOCATION_DEVICE, ACCESS_READ, 0);
     assert_int_equal(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->basis, CHOICE_AT_LEAST);
     assert_ptr_equal(choice(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.choices[0]);
-    /* A small region gains from the cache, but that does not count. */
+    /* A small region is faster because of the cache, but the ranking ignores this gain. */
     ask(256 * MIB, LOCATION_ANY, ACCESS_READ, 0);
     assert_ptr_equal(choice(MEMORY_DEVICE, STRATEGY_NAIVE), &answer.choices[0]);
     assert_true(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->gbps.v == answer.choices[0].gbps.v);
     ask(100 * GIB, LOCATION_ANY, ACCESS_READ, 0);
-    assert_true(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE) >
-                choice(MEMORY_DEVICE, STRATEGY_NAIVE)); /* known numbers before unknown */
+    assert_true(
+        choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE) >
+        choice(
+            MEMORY_DEVICE,
+            STRATEGY_NAIVE)); /* a choice with a known number comes before a choice without one */
     assert_true(choice(MEMORY_MANAGED_DEVICE, STRATEGY_NAIVE)->probed_gbps.v > 4000);
 }
 
-/* Within the reach, the measured number counts. Beyond it, a miss takes the same time as a miss
- * of a read. */
+/* Within the reach, the measured number of this kind of access counts. Beyond the reach, a miss
+ * takes as long as a miss of a read. */
 static void test_other_accesses(void **state)
 {
     (void)state;
@@ -167,7 +170,7 @@ static void test_other_accesses(void **state)
     assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 50.5, CHOICE_SCALED);
 }
 
-/* Predicts GB/s over an inner region of a curve from its other points. */
+/* Predicts the throughput over an inner region of a curve from its other points, in GB/s. */
 static double predict_left_out(struct memory_facts *m, uint32_t i)
 {
     const struct memory_facts whole = *m;
@@ -265,7 +268,8 @@ static void test_too_many(void **state)
     assert_true(answer.left_out_count >= 5);
     ask(125 * GIB, LOCATION_HOST, ACCESS_READ, 0);
     assert_refused(0, LOCATION_HOST, STATUS_INVALID_ARGUMENT, "bytes must be at least 1");
-    assert_null(strstr(answer.reason, "measure --depth")); /* it was measured at depth memory */
+    assert_null(
+        strstr(answer.reason, "measure --depth")); /* the size was measured at depth memory */
     fp.memory_count = 0;
     assert_refused(GIB, LOCATION_HOST, STATUS_NOT_APPLICABLE,
                    "has no memory at this location that was read");
@@ -299,7 +303,8 @@ static void assert_one_kind(uint64_t bytes, enum memory_kind kind)
     assert_int_equal(one.left_out_count, 0);
 }
 
-/* A table of 2 GiB that is already pinned gets windows, not a faster kind. */
+/* For a table of 2 GiB that is already in pinned memory, the first choice is windows, and not a
+ * faster kind of memory. */
 static void test_one_kind(void **state)
 {
     static const uint64_t sizes[] = {256 * MIB, 2 * GIB, 16 * GIB, 100 * GIB};
@@ -317,7 +322,7 @@ static void test_one_kind(void **state)
         for (enum memory_kind kind = MEMORY_DEVICE; kind < MEMORY_KIND_COUNT; kind++)
             assert_one_kind(sizes[i], kind);
     }
-    r.location = LOCATION_DEVICE; /* pinned memory is elsewhere */
+    r.location = LOCATION_DEVICE; /* pinned memory is not at this location */
     assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_NOT_APPLICABLE);
 }
 
@@ -332,8 +337,9 @@ static uint64_t first_seed(void)
     return seed;
 }
 
-/* A model of translation by two tables: ns of an access of 128 bytes over this region. Probed
- * regions double, and the gap around the cliff is halved. */
+/* Returns the time of an access of 128 bytes over this region in ns, in a model of translation by
+ * two tables. Each probed region has twice the size of the previous one, and the gap around the
+ * cliff is halved. */
 struct model {
     double memory_ns, miss_ns;
     uint64_t reach, windows_reach, probed;
@@ -419,7 +425,7 @@ static void check_order(void)
     }
 }
 
-/* `worst` is the largest error of a prediction. */
+/* Checks one choice. `worst` is the largest error of a prediction so far. */
 static void check_choice(const struct memory_choice *w, const struct memory_facts *f,
                          const struct model *m, uint64_t bytes, double *worst)
 {
@@ -499,7 +505,7 @@ static uint64_t most_probed(void)
     return most;
 }
 
-/* No choice is known to be too small, and an unknown size has a reason. */
+/* The capacity of a choice is unknown or large enough, and an unknown capacity has a reason. */
 static void check_capacities(uint64_t bytes)
 {
     for (uint32_t k = 0; k < answer.choice_count; k++) {
@@ -517,7 +523,7 @@ static void check_capacities(uint64_t bytes)
         assert_non_null(strstr(answer.reason, "not recorded"));
 }
 
-/* A release measured this peer of an H200 without recording its size. */
+/* The fingerprint has a peer of an H200 whose size was not recorded. */
 static void test_peer(void **state)
 {
     struct memory_facts *const peer = &fp.memory[MEMORY_PEER - 1];
@@ -559,7 +565,8 @@ static void test_peer(void **state)
     assert_non_null(strstr(answer.reason, "The memory size of the peer is not recorded"));
 }
 
-/* Device memory of a GPU whose reach was not found: only the curve of reads by any SM is valid. */
+/* If the reach of a GPU was not found, only the curve of reads by all SMs is valid for its device
+ * memory. */
 static void test_without_a_reach(void **state)
 {
     static struct memory_answer planned;
@@ -585,7 +592,8 @@ static void test_without_a_reach(void **state)
     assert_null(find(MEMORY_DEVICE, STRATEGY_NAIVE));
 }
 
-/* For any fingerprint there is an answer with every invariant, or a refusal with a reason. */
+/* For any fingerprint, the result is an answer that holds every invariant, or a refusal with a
+ * reason. */
 static void test_any_fingerprint(void **state)
 {
     struct rng r = {.state = first_seed()};

@@ -29,15 +29,17 @@ static void test_three_windows(void **state)
     placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
     placement_check_sms(&fp, &a);
     placement_check_balance(&fp, &a);
-    /* Groups of 16 and 18 SMs in three windows: the closest to 44 each is 50, 50 and 32. */
+    /* Groups have 16 or 18 SMs, so three windows of 44 SMs are impossible; the closest numbers are
+     * 50, 50 and 32. */
     assert_int_equal(a.windows[0].sm_count + a.windows[1].sm_count + a.windows[2].sm_count, 132);
-    /* 137 GiB is within an eighth of the last point. */
+    /* 137 GiB is within an eighth of the last point of the curve. */
     assert_float_equal(a.predicted_gbps.v, 3950, 1e-9);
     assert_float_equal(a.naive_gbps.v, 1000, 1e-9);
     assert_non_null(strstr(a.reason, a.fingerprint_id));
     assert_non_null(strstr(a.reason, "137 GiB"));
     assert_int_equal(a.reason[strlen(a.reason) - 1], '.');
-    r.fingerprint_id = "fp0123456789abcdef"; /* a caller with the id saves the computation */
+    r.fingerprint_id =
+        "fp0123456789abcdef"; /* if the caller sets the id, it is not computed again */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_string_equal(a.fingerprint_id, r.fingerprint_id);
     assert_non_null(strstr(a.reason, r.fingerprint_id));
@@ -62,9 +64,8 @@ static void test_lengths_follow_sms(void **state)
     assert_null(strstr(a.reason, "uneven"));
 }
 
-/* 100 GiB in the ratio 30 to 10 would be 75 and 25. It is cut at the limit, since two groups
- * cannot make three windows. */
-/* Eight groups of 16 SMs. The last four have a throughput of `slow` times the others. */
+/* Makes eight groups of 16 SMs. The last four groups have a throughput of `slow` times the other
+ * groups. */
 static void make_two_speeds(struct fingerprint *fp, double slow)
 {
     static const uint32_t sizes[] = {16, 16, 16, 16, 16, 16, 16, 16};
@@ -107,7 +108,7 @@ static void test_lengths_follow_throughput(void **state)
     }
 }
 
-/* Differences within noise, and numbers that some groups lack, have no effect. */
+/* Throughputs have no effect if they differ only by noise, or if some groups have no number. */
 static void test_noise_is_no_throughput(void **state)
 {
     struct fingerprint fp;
@@ -131,6 +132,8 @@ static void test_noise_is_no_throughput(void **state)
     assert_memory_equal(a.windows, plain.windows, sizeof a.windows);
 }
 
+/* The lengths in the ratio 30 to 10 would be 75 and 25 GiB. The longer window is cut at the limit,
+ * because two groups cannot make three windows. */
 static void test_cut_at_limit(void **state)
 {
     static const uint32_t sizes[] = {30, 10};
@@ -149,7 +152,8 @@ static void test_cut_at_limit(void **state)
     assert_non_null(strstr(a.reason, "uneven"));
 }
 
-/* Two windows of 20+10 and 10+10+... SMs would exceed the limit. Three proportional ones do not. */
+/* Two windows of 20+10 and 10+10+... SMs would exceed the limit. Three proportional windows do
+ * not. */
 static void test_more_windows_before_cutting(void **state)
 {
     static const uint32_t sizes[] = {20, 20, 20};
@@ -164,8 +168,8 @@ static void test_more_windows_before_cutting(void **state)
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.window_count, 3);
     assert_int_equal(a.windows[0].length_bytes, 40 * GIB);
-    /* With two windows requested, 80 and 40 are impossible. 64 less one entry, and the other
-     * bytes, are possible. */
+    /* With two requested windows, lengths of 80 and 40 GiB are impossible. 64 GiB less one entry,
+     * and the other bytes, are possible. */
     r.windows = 2;
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.window_count, 2);
@@ -213,7 +217,7 @@ static void test_nothing_to_do_without_groups(void **state)
     r.bytes = 3 * GIB;
     assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_NOT_APPLICABLE);
     assert_non_null(strstr(err_next_step(&err), "reachctl measure --depth full"));
-    fp.depth = DEPTH_FULL; /* this has been done */
+    fp.depth = DEPTH_FULL; /* a measurement at depth full was made */
     assert_int_equal(placement_plan(&fp, &r, &a, &err), STATUS_NOT_APPLICABLE);
     assert_null(strstr(err_next_step(&err), "depth full"));
 }
@@ -259,8 +263,8 @@ static void test_no_limit_seen(void **state)
     assert_int_equal(scope.passes, 1);
 }
 
-/* A TLB of a single SM limits nothing if reads beyond it are as fast as within. An example is a
- * MIG instance with less memory than the reach of a group of SMs. */
+/* A TLB of a single SM limits nothing if reads beyond its reach are as fast as reads within it. An
+ * example is a MIG instance with less memory than the reach of a group of SMs. */
 static void test_a_limit_that_costs_nothing(void **state)
 {
     struct fingerprint fp;
@@ -361,10 +365,10 @@ static void test_granularity(void **state)
     r.granularity_bytes = GIB;
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     placement_check_windows(&fp, &a, r.bytes, GIB);
-    r.granularity_bytes = 4 * KIB; /* finer than the entry, so the entry counts */
+    r.granularity_bytes = 4 * KIB; /* the unit is finer than the entry, so the entry counts */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
-    r.granularity_bytes = 1000; /* a record size: 125 entries are 262 144 records */
+    r.granularity_bytes = 1000; /* a record size: 125 entries are as long as 262 144 records */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     placement_check_windows(&fp, &a, r.bytes, 125 * 2 * MIB);
     r.granularity_bytes = 5 * GIB + 1; /* without a common multiple, only the request counts */
@@ -415,7 +419,7 @@ static void test_unsure_sms_idle(void **state)
     assert_int_equal(a.window_of_sm[5], -1);
     assert_int_equal(a.window_of_sm[131], -1);
     placement_check_sms(&fp, &a);
-    r.bytes = GIB; /* with one window, these SMs may work */
+    r.bytes = GIB; /* with one window, SMs without a certain group may work */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     assert_int_equal(a.window_of_sm[5], 0);
 }
@@ -445,8 +449,8 @@ static void test_scope(void **state)
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_INVALID_ARGUMENT);
 }
 
-/* A level beyond the level of groups, shared by all SMs, like in a K80. Its reach bounds a pass
- * if reads inside it keep half of their speed. */
+/* The GPU has a level behind the level of groups that all SMs share, like a K80. The reach of that
+ * level limits a pass if reads within it keep half of their speed. */
 static void test_scope_of_a_wider_level(void **state)
 {
     struct fingerprint fp;
@@ -459,17 +463,19 @@ static void test_scope_of_a_wider_level(void **state)
     fp.level_count = 1;
     fp.levels[0].level = 3;
     fp.levels[0].shared_by = SHARED_GPU;
-    fp.levels[0].reach_bytes = KNOWN_U64(64 * GIB); /* 3000 of 4000 GB/s there */
+    fp.levels[0].reach_bytes =
+        KNOWN_U64(64 * GIB); /* within this reach reads have 3000 of 4000 GB/s */
     fp.levels[0].entry_bytes = KNOWN_U64(2 * MIB);
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_int_equal(a.scope_bytes, 64 * GIB - 2 * MIB);
     assert_int_equal(a.passes, 5);
     assert_non_null(strstr(a.reason, "half of their speed"));
-    fp.levels[0].reach_bytes = KNOWN_U64(128 * GIB); /* 1000 of 4000 */
+    fp.levels[0].reach_bytes =
+        KNOWN_U64(128 * GIB); /* within this reach reads have 1000 of 4000 GB/s */
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_int_equal(a.scope_bytes, 32 * GIB - 2 * MIB);
     fp.levels[0].reach_bytes = KNOWN_U64(64 * GIB);
-    q.access = ACCESS_ATOMIC; /* the curve is of reads */
+    q.access = ACCESS_ATOMIC; /* the curve is valid only for reads */
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_int_equal(a.scope_bytes, 32 * GIB - 2 * MIB);
     q.access = ACCESS_READ;
@@ -487,9 +493,9 @@ static void test_scope_predictions(void **state)
     (void)state;
     placement_make_large(&fp);
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
-    assert_float_equal(a.naive_gbps.v, 2000, 1e-6); /* halfway from 3000 to 1000 */
+    assert_float_equal(a.naive_gbps.v, 2000, 1e-6); /* halfway between 3000 and 1000 GB/s */
     assert_true(a.predicted_gbps.v > 3000);
-    q.access = ACCESS_ATOMIC; /* atomics were not measured */
+    q.access = ACCESS_ATOMIC; /* the throughput of atomics was not measured */
     assert_int_equal(placement_scope(&fp, &q, &a, NULL), STATUS_OK);
     assert_int_equal(a.passes, 2);
     assert_int_equal(a.predicted_gbps.known, MAYBE_UNKNOWN);

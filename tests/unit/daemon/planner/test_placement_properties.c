@@ -26,8 +26,8 @@ static void test_partition_example(void **state)
     assert_int_equal(window_of[0], 0);
 }
 
-/* Only a bug of the planner makes such a request. It causes an error, and never the end of the
- * process. */
+/* Only a bug of the planner can make such a request. The request causes an error, and does not
+ * abort the process. */
 static void test_partition_out_of_range(void **state)
 {
     static const uint32_t sizes[] = {7, 7};
@@ -44,7 +44,8 @@ static void test_partition_out_of_range(void **state)
     assert_false(windows_cut(&request, lengths).fits);
 }
 
-/* Returns the least possible difference of two sums, from every subset. */
+/* Returns the smallest possible difference between the sums of two parts, found by trying every
+ * subset. */
 static uint32_t best_split(const uint32_t *sizes, uint32_t count)
 {
     uint32_t all = 0;
@@ -64,7 +65,8 @@ static uint32_t best_split(const uint32_t *sizes, uint32_t count)
     return best;
 }
 
-/* Chips have groups of two or three sizes. For two sizes, the answer is the best one. */
+/* Chips have groups of two or three sizes. For two sizes, the answer is the best possible
+ * partition. */
 static void test_partition_against_all_subsets(void **state)
 {
     struct rng rng = {.state = 20161};
@@ -99,7 +101,7 @@ static void random_fingerprint(struct rng *rng, struct fingerprint *fp)
         sizes[g] = base + (uint32_t)rng_below(rng, 3);
     placement_make_groups(fp, sizes, groups);
     placement_make_limits(fp, entry * (2 + rng_below(rng, 40000)), entry);
-    if (rng_below(rng, 4) == 0) { /* one doubtful SM */
+    if (rng_below(rng, 4) == 0) { /* the group of one SM is not certain */
         uint16_t sm = (uint16_t)rng_below(rng, fp->gpu.sm_count);
         uint16_t g = fp->topology.partition.group_of_sm[sm];
         if (fp->topology.groups[g].sm_count > 1) {

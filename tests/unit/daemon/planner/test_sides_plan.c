@@ -26,7 +26,8 @@ static struct rng rng;
 static struct fingerprint fp;
 static struct strategy_answer answer;
 
-/* The curves of an H200 of 2026-11-23: random reads of 512 bytes, anywhere and near. */
+/* The curves of an H200 (2026-11-23): random reads of 512 bytes, from anywhere and from the near
+ * side. */
 static const struct {
     uint64_t mib;
     double same, near;
@@ -79,15 +80,15 @@ static void near_is_as_measured(void **state)
     }
 }
 
-/* Beyond the longest set, the gain continues on the lines of the two longest sets. It is applied
- * to the throughput of memory. */
+/* Beyond the longest set, the gain is extrapolated from the two longest sets, and multiplied by the
+ * throughput of memory. */
 static void memory_gains_on_from_the_longest_set(void **state)
 {
     const struct job_request job = {.bytes = 16 * GIB};
     const double naive = plan(job, STRATEGY_NAIVE)->gbps.v;
 
     (void)state;
-    /* The step from 1/GiB to 1/(16 GiB) is 15/48 of the step from 1/(256 MiB) to 1/GiB. */
+    /* In 1 / bytes, the step from 1 GiB to 16 GiB is 15/48 of the step from 256 MiB to 1 GiB. */
     const double near = 1 / 4784.0 + (1 / 4784.0 - 1 / 5901.0) * 15 / 48;
     const double same = 1 / 4619.0 + (1 / 4619.0 - 1 / 5233.0) * 15 / 48;
     assert_float_equal(placement_option(&answer, STRATEGY_SIDES)->gbps.v / naive, same / near,
@@ -128,7 +129,7 @@ static void what_is_not_measured_is_not_offered(void **state)
     make_fingerprint();
 }
 
-/* Both sides scan all the input. */
+/* SMs of both sides scan the whole input. */
 static void input_is_scanned_by_both_sides(void **state)
 {
     const struct job_request job = {.bytes = 96 * MIB, .input_bytes = 8, .scan_gps = 10};

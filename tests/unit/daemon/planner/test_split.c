@@ -1,5 +1,6 @@
-/* test_split.c: one GPU for several jobs. Cases by hand, then properties for random chips and
- * random sets of jobs. The seed is printed, and TEST_SEED repeats it. */
+/* test_split.c: the division of one GPU between several jobs. The tests are cases by hand, and
+ * properties of random chips and random sets of jobs. The seed is printed, and TEST_SEED repeats
+ * it. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/rng.h"
@@ -34,8 +35,8 @@ static void test_by_hand(void **state)
     assert_int_equal(answer.parts[0].window_count, 1);
     assert_int_equal(answer.parts[1].window_count, 2);
     assert_true(answer.parts[0].fits && answer.parts[1].fits);
-    /* Each job has half of the plateau. Unsplit, both share 140 GiB beyond the reach of every
-     * TLB. */
+    /* If the GPU is split, each job has half of the plateau. Otherwise both jobs share 140 GiB,
+     * which exceeds the reach of every TLB. */
     assert_true(answer.parts[0].gbps.v > 1990 && answer.parts[0].gbps.v < 2010);
     assert_true(answer.parts[0].unsplit_gbps.v < 500);
     r.jobs[1].weight = 3;
@@ -47,8 +48,8 @@ static void test_by_hand(void **state)
     split(&r);
     assert_true(answer.parts[0].group_count >= 5 && answer.parts[0].fits);
     assert_true(answer.parts[1].fits);
-    /* The first job is too large for any part of this chip. It misses, and the other job keeps
-     * its groups. */
+    /* The first job is too large for any part of this chip. Its accesses miss, and the other job
+     * keeps its groups. */
     r.jobs[0].bytes = 2000 * GIB;
     split(&r);
     assert_false(answer.parts[0].fits);
@@ -95,7 +96,7 @@ static uint32_t random_chip(struct rng *rng)
         sizes[g] = 1 + (uint32_t)rng_below(rng, 8);
     placement_make_groups(&fp, sizes, groups);
     placement_make_limits(&fp, entry * (3 + rng_below(rng, 3000)), entry);
-    if (rng_below(rng, 4) == 0) { /* one doubtful SM */
+    if (rng_below(rng, 4) == 0) { /* the group of one SM is not certain */
         uint16_t sm = (uint16_t)rng_below(rng, fp.gpu.sm_count);
         uint16_t g = fp.topology.partition.group_of_sm[sm];
         if (fp.topology.groups[g].sm_count > 1) {
@@ -152,8 +153,8 @@ static void check(const struct split_request *r, uint32_t groups)
         assert_int_equal(next, r->jobs[j].bytes);
         needed += (r->jobs[j].bytes - 1) / limit + 1;
     }
-    /* With enough groups for all jobs, each job gets the groups it needs. With one group to
-     * spare, it also fits if its groups are uneven. */
+    /* If there are enough groups for all jobs, each job gets the groups that it needs. If one group
+     * is left over, jobs also fit when their groups are uneven. */
     for (uint32_t j = 0; j < r->job_count; j++) {
         uint64_t own = (r->jobs[j].bytes - 1) / limit + 1;
         if (needed <= groups)

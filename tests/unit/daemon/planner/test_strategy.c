@@ -1,5 +1,5 @@
-/* test_strategy.c: the planner, with numbers that can be checked on paper, and compared with
- * measured jobs. */
+/* test_strategy.c: answers of the planner are checked with numbers computed by hand, and compared
+ * with measured jobs. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/units.h"
@@ -34,8 +34,8 @@ static void assert_near(double a, double b, double part)
         fail_msg("%g is not %g", a, b);
 }
 
-/* The large chip: 64 GiB of reach, 4000 GB/s inside (0.032 ns per access), 1000 GB/s over 128
- * GiB (0.128 ns). At 96 GiB, 1 / bytes is two thirds of the way from 128 to 64 GiB. */
+/* The large chip has 64 GiB of reach, 4000 GB/s within the reach (0.032 ns per access), and 1000
+ * GB/s over 128 GiB (0.128 ns). At 96 GiB, 1 / bytes is one third of the way from 64 to 128 GiB. */
 static void test_naive_between_points(void **state)
 {
     (void)state;
@@ -44,8 +44,9 @@ static void test_naive_between_points(void **state)
     assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9);
     plan(&(struct job_request){.bytes = 128 * GIB});
     assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-9);
-    /* One point is slower than the reach of 64 GiB. Misses increase from 0 there by 1 - 64 /
-     * bytes, so 96 GiB has two thirds of the misses of 128. */
+    /* Only one point of the curve is slower than reads within the reach of 64 GiB. Beyond the
+     * reach, the miss rate is 1 - 64 GiB / bytes, so 96 GiB has two thirds of the misses of 128
+     * GiB. */
     plan(&(struct job_request){.bytes = 96 * GIB});
     assert_near(gbps(STRATEGY_NAIVE), 128 / (0.128 * 2 / 3), 1e-9);
     assert_int_equal(placement_option(&answer, STRATEGY_NAIVE)->bound, BOUND_TRANSLATION);
@@ -75,7 +76,8 @@ static void test_inside_nothing_is_worth_doing(void **state)
 /* There are three passes over 128 GiB with a reach of 64 GiB less one entry. */
 static void test_scopes_by_hand(void **state)
 {
-    struct job_request job = {.bytes = 128 * GIB, .scan_gps = 50}; /* 0.02 ns per look */
+    struct job_request job = {.bytes = 128 * GIB,
+                              .scan_gps = 50}; /* testing a position takes 0.02 ns */
 
     (void)state;
     placement_make_large(&fp);
@@ -85,7 +87,8 @@ static void test_scopes_by_hand(void **state)
     assert_near(gbps(STRATEGY_SCOPES), 128 / 0.06, 1e-3);
     assert_int_equal(placement_option(&answer, STRATEGY_SCOPES)->bound, BOUND_SCAN);
     assert_int_equal(placement_option(&answer, STRATEGY_SCOPES)->passes, 3);
-    /* Windows take their own work, so each position is looked at once. */
+    /* With windows, each position is tested only once, because a window works only on its own
+     * positions. */
     assert_near(gbps(STRATEGY_WINDOWS), 3950, 0.01);
     job.scan_gps = 1000;
     plan(&job);
@@ -97,8 +100,8 @@ static void test_scopes_by_hand(void **state)
     assert_int_equal(answer.passes, 0);
 }
 
-/* An access has 16 bytes of input: 0.004 ns per reading at 4000 GB/s, and 0.16 ns over a link of
- * 100 GB/s. */
+/* An access has 16 bytes of input. Reading them takes 0.004 ns at 4000 GB/s, and 0.16 ns over a
+ * link of 100 GB/s. */
 static void test_input(void **state)
 {
     struct job_request job = {
@@ -110,13 +113,14 @@ static void test_input(void **state)
     assert_false(placement_option(&answer, STRATEGY_WINDOWS)->possible);
     assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-9);
     assert_near(gbps(STRATEGY_SCOPES), 128 / (0.032 + 3 * 0.004), 1e-3);
-    /* Input is read to count and to partition, written at twice the cost, and read again.
-     * Filtered windows read together, once. */
+    /* Partitioned windows read the input to count and to partition, write it at twice the cost, and
+     * read it again. Filtered windows read the input once, together. */
     assert_near(gbps(STRATEGY_PARTITIONED_WINDOWS), 128 / (0.032 + 5 * 0.004), 0.02);
     assert_near(gbps(STRATEGY_FILTERED_WINDOWS), 128 / (0.032 + 0.004), 0.02);
     assert_near(placement_option(&answer, STRATEGY_SCOPES)->extra_bytes_total.v, 32e12, 1e-9);
     assert_near(placement_option(&answer, STRATEGY_PARTITIONED_WINDOWS)->extra_bytes, 48, 1e-9);
-    /* Three passes or windows add to 8 bytes of output: two more times, read and written. */
+    /* Three passes or windows add to 8 bytes of output, so the output is read and written two more
+     * times. */
     job.output_bytes = 8;
     plan(&job);
     assert_near(gbps(STRATEGY_SCOPES), 128 / (0.032 + 3 * 0.004 + 2 * 0.004), 1e-3);
@@ -128,7 +132,8 @@ static void test_input(void **state)
     job.partition_bytes = 0;
     job.input_gbps = 100;
     plan(&job);
-    /* The link is the limit, and works in parallel with all others: no strategy gains. */
+    /* The link is the limit and works in parallel with memory and translation, so no strategy
+     * gains. */
     assert_near(gbps(STRATEGY_NAIVE), 128 / 0.16, 1e-9);
     assert_near(gbps(STRATEGY_SCOPES), 128 / 0.16, 1e-9);
     assert_near(placement_option(&answer, STRATEGY_SCOPES)->extra_bytes, 64, 1e-9);
@@ -148,7 +153,7 @@ static void test_fixed_and_unknown(void **state)
         assert_false(placement_option(&answer, (enum strategy)s)->possible);
     assert_false(answer.has_placement);
     placement_assert_recommends(&answer.options[0], STRATEGY_SCOPES);
-    /* The throughput of atomics within the reach is unknown, and no number is invented. */
+    /* The throughput of atomics within the reach is unknown, so the answer has no number. */
     job = (struct job_request){.bytes = 128 * GIB, .access = ACCESS_ATOMIC};
     plan(&job);
     assert_int_equal(answer.basis, BASIS_NONE);
@@ -158,17 +163,19 @@ static void test_fixed_and_unknown(void **state)
     job.no_sm_binding = true;
     plan(&job);
     placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
-    /* The job's own measurement is enough, because translation is the same as for reads. */
+    /* The job's own measurement is enough, because translation takes as long as for reads. */
     job = (struct job_request){
         .bytes = 128 * GIB, .access = ACCESS_ATOMIC, .in_reach_gbps = 500, .element_bytes = 32};
     plan(&job);
     assert_int_equal(answer.basis, BASIS_JOB);
-    assert_near(gbps(STRATEGY_NAIVE), 32 / 0.128, 0.003); /* its own limit takes half of it */
-    assert_near(gbps(STRATEGY_WINDOWS), 500, 1e-3);       /* even, except for whole entries */
+    assert_near(gbps(STRATEGY_NAIVE), 32 / 0.128,
+                0.003); /* the limit of the job hides half of the translation time */
+    assert_near(gbps(STRATEGY_WINDOWS), 500,
+                1e-3); /* 500 GB/s, except for the rounding to whole entries */
 }
 
-/* Memory, from the number of the job, and translation take the same time, 0.128 ns. Reads
- * overlap both. A job that waits for results of atomics overlaps them less. */
+/* Memory, with the throughput of the job, and translation take the same time, 0.128 ns. For reads
+ * both times overlap. For a job that waits for results of atomics they overlap less. */
 static void test_knee(void **state)
 {
     struct job_request job = {.bytes = 128 * GIB, .in_reach_gbps = 250, .element_bytes = 32};
@@ -182,8 +189,9 @@ static void test_knee(void **state)
     assert_near(gbps(STRATEGY_NAIVE), 250 / pow(2, 1.0 / 6), 1e-9);
 }
 
-/* Sizes that were not measured: larger ones scale by bytes, smaller ones equal the smallest
- * measured one. Translation is counted per access. */
+/* These sizes of accesses were not measured. The time of larger accesses scales with the bytes,
+ * and smaller accesses take as long as the smallest measured size. Translation is counted per
+ * access. */
 static void test_sizes(void **state)
 {
     (void)state;
@@ -192,11 +200,12 @@ static void test_sizes(void **state)
     assert_int_equal(answer.allocations[0].transaction_bytes, 32);
     assert_int_equal(answer.basis, BASIS_SCALED);
     assert_near(gbps(STRATEGY_NAIVE), 32 / 0.128, 1e-9);
-    assert_near(answer.in_reach_gbps.v, 1000, 1e-9); /* 0.032 ns, the same as for a line */
+    assert_near(answer.in_reach_gbps.v, 1000,
+                1e-9); /* an access takes 0.032 ns, as long as a line */
     plan(&(struct job_request){.bytes = 128 * GIB, .element_bytes = 1024});
     assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9); /* 0.128 ns are hidden by 0.256 ns of memory */
     placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
-    /* With 512 measured as well, 320 is halfway between. */
+    /* If 512 bytes were measured too, 320 bytes are halfway between. */
     fp.throughput.rate_count = 1;
     fp.throughput.rates[0] = (struct access_rate){
         .access = ACCESS_READ,
@@ -213,8 +222,8 @@ static void test_sizes(void **state)
     assert_near(gbps(STRATEGY_NAIVE), 3000, 1e-9);
 }
 
-/* 1 GiB of other data takes 512 entries and one. Windows have 63 GiB less two entries, so two of
- * them no longer hold 126 GiB. */
+/* 1 GiB of other data takes 512 entries, and one more for its alignment. Windows have 63 GiB less
+ * two entries, so two windows hold less than 126 GiB. */
 static void test_reserve(void **state)
 {
     struct job_request job = {.bytes = 126 * GIB};
@@ -317,9 +326,9 @@ static void make_h200(void)
     fp.throughput.rates[3] = rate_of(ACCESS_WRITE, 32, 523.5, 515.9, 240.6, 190.2);
 }
 
-/* Results of the jobs of clients/examples on an H200 on 2026-11-21. Each was measured in one run
- * with all its strategies, and within the reach. The model must be within a tenth. Measured 0
- * means not run. */
+/* Results of the jobs of clients/examples on an H200 on 2026-11-21. Each job was measured in one
+ * run with all its strategies, and within the reach. The error of the model must be at most a
+ * tenth. A measured 0 means that the strategy was not run. */
 static void test_measured_jobs(void **state)
 {
     static const struct {
@@ -363,7 +372,7 @@ static void test_measured_jobs(void **state)
           .scan_gps = 640.9,
           .in_reach_gbps = 1373.6},
          {191.8, 1353.4, 0, 1371.8, 1044.6}},
-        /* Grouping, in which both limits are close to each other. */
+        /* In the grouping job, both limits are close to each other. */
         {{.bytes = 80 * GIB,
           .access = ACCESS_ATOMIC,
           .element_bytes = 16,
@@ -393,7 +402,7 @@ static void test_measured_jobs(void **state)
                 assert_near(gbps((enum strategy)s), runs[i].measured[s], 0.1);
             best = fmax(best, runs[i].measured[s]);
         }
-        /* The first choice among the strategies of the job. */
+        /* Checks the first choice among the strategies of the job. */
         for (int k = 0; k < STRATEGY_COUNT && first == 0; k++)
             first = runs[i].measured[answer.options[k].strategy];
         assert_true(first >= best * 0.97);
@@ -413,7 +422,7 @@ static void test_names(void **state)
 
 /* ---- items with more than one access ---- */
 
-/* 128 bytes written once at 4000 GB/s take 0.032 ns more of memory in every strategy. */
+/* 128 bytes that are written once at 4000 GB/s add 0.032 ns of memory time in every strategy. */
 static void test_written_once(void **state)
 {
     const struct job_request job = {
@@ -422,7 +431,7 @@ static void test_written_once(void **state)
     (void)state;
     placement_make_large(&fp);
     plan(&job);
-    assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-9); /* hidden by translation */
+    assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-9); /* translation hides the time of writing */
     assert_near(gbps(STRATEGY_SCOPES), 128 / (0.064 + 3 * 0.004), 1e-3);
     assert_near(gbps(STRATEGY_FILTERED_WINDOWS), 128 / (0.064 + 0.004), 0.02);
     assert_near(gbps(STRATEGY_PARTITIONED_WINDOWS), 128 / (0.064 + 5 * 0.004), 0.02);
@@ -441,13 +450,13 @@ static void test_touches(void **state)
     assert_near(answer.item_bytes, 256, 1e-9);
     assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-9);
     assert_near(gbps(STRATEGY_WINDOWS), 3950, 0.01);
-    /* Two halves that are touched once each give the same. */
+    /* Two halves that are touched once each give the same result. */
     job = (struct job_request){
         .allocation_count = 2,
         .allocations = {{.bytes = 64 * GIB, .touches = 1}, {.bytes = 64 * GIB, .touches = 1}}};
     plan(&job);
     assert_near(gbps(STRATEGY_NAIVE), 1000, 1e-4);
-    /* An allocation that is only laid out takes no part of the reach. */
+    /* An allocation without touches takes no part of the reach. */
     job.allocations[0].bytes = 60 * GIB;
     job.allocations[1].touches = 0;
     plan(&job);
@@ -455,7 +464,7 @@ static void test_touches(void **state)
     assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9);
 }
 
-/* Three tables together exceed every reach. Windows of matched parts have the speed of the
+/* Three tables together exceed every reach. Windows of matched parts have the throughput within the
  * reach. */
 static void test_three_tables(void **state)
 {
@@ -482,8 +491,8 @@ static void test_three_tables(void **state)
     assert_true(parts == 120 * GIB);
 }
 
-/* A launch takes 10 us. A hundred thousand reads take 13 us with naive and 3 us with windows,
- * and windows have two more launches. */
+/* A launch takes 10 us. A hundred thousand reads take 13 us with naive and 3 us with windows.
+ * Windows need two more launches. */
 static void test_batches(void **state)
 {
     struct job_request job = {.bytes = 128 * GIB, .accesses = 100000};
@@ -506,9 +515,9 @@ static void test_batches(void **state)
     placement_assert_recommends(&answer.options[0], STRATEGY_WINDOWS);
 }
 
-/* Over twice the reach, half of the reads miss for 0.128 ns, so a miss is 0.256 ns. Each of
- * three passes loads the entries of its scope into the TLB of each group, and never more than it
- * reads. */
+/* Over twice the reach, half of the reads miss and the mean is 0.128 ns, so a miss takes 0.256 ns.
+ * Each of three passes loads the entries of its scope into the TLB of each group, but not more
+ * entries than it has reads. */
 static void test_cold_scopes(void **state)
 {
     struct job_request job = {.bytes = 128 * GIB, .accesses = 100000000, .launch_us = 1e-9};

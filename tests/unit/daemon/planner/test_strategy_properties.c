@@ -1,5 +1,6 @@
-/* test_strategy_properties.c: properties of the planner's answer for every fingerprint and every
- * job, on random ones. The seed is printed, and TEST_SEED repeats it. */
+/* test_strategy_properties.c: properties of the planner's answer that hold for every fingerprint
+ * and every job. The tests use random fingerprints and jobs. The seed is printed, and TEST_SEED
+ * repeats it. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/rng.h"
@@ -29,7 +30,7 @@ static void assert_near(double a, double b, double part)
         fail_msg("%g is not %g", a, b);
 }
 
-static const double LOOSE = 1e-9; /* relative error of arithmetic */
+static const double LOOSE = 1e-9; /* tolerance for rounding, as a relative error */
 
 static void random_rates(struct rng *rng)
 {
@@ -59,8 +60,9 @@ static void random_rates(struct rng *rng)
     }
 }
 
-/* Sets within a tenth of the reach, faster than any memory above. Longer sets are slower. Near
- * sets are never slower, and their gain decreases. */
+/* Makes working sets of up to a tenth of the reach, which are faster than memory. Longer sets are
+ * slower. Sets on the near side are never slower than sets anywhere, and their gain decreases with
+ * the length. */
 static void random_sets(struct rng *rng)
 {
     uint64_t bytes = fp.windows.reach_bytes.v / 1000 + 1;
@@ -124,7 +126,7 @@ static void random_fingerprint(struct rng *rng)
     }
 }
 
-/* The bytes of the job, divided into several allocations. */
+/* Divides the bytes of the job into several allocations. */
 static void random_allocations(struct rng *rng, struct job_request *job)
 {
     const uint32_t count = 1 + (uint32_t)rng_below(rng, LAYOUT_MAX);
@@ -238,7 +240,7 @@ static void check_means(const struct job_request *job)
     }
 }
 
-/* No strategy is faster with `worse` than with `better`. */
+/* Checks that no strategy is faster with `worse` than with `better`. */
 static void check_not_faster(const struct job_request *better, const struct job_request *worse,
                              const char *what)
 {
@@ -255,7 +257,7 @@ static void check_not_faster(const struct job_request *better, const struct job_
     }
 }
 
-/* Data that is written once takes its time in every strategy. */
+/* Data that is written once adds the same time to every strategy. */
 static void check_output(struct rng *rng, const struct job_request *job)
 {
     struct job_request other = *job;
@@ -264,8 +266,8 @@ static void check_output(struct rng *rng, const struct job_request *job)
     check_not_faster(job, &other, "more output");
 }
 
-/* Launches have a cost. Fewer items make each slower, and never faster than without that cost. A
- * single item is never worth a second launch. */
+/* A launch has a cost. With fewer items the time per item is longer, and it is never shorter than
+ * without that cost. A single item is never worth a second launch. */
 static void check_batches(struct rng *rng, const struct job_request *job)
 {
     struct job_request many = *job;
@@ -318,8 +320,8 @@ static void check_monotone(struct rng *rng, const struct job_request *job)
         assert_true(!placement_option(&more, STRATEGY_PARTITIONED_WINDOWS)->possible);
 }
 
-/* More scattered memory makes no strategy faster. The range of an answer is given by the two
- * extremes, contains the answer, and does not depend on the share. */
+/* More scattered memory makes no strategy faster. An answer has a range between no and all
+ * scattered memory, which contains the answer and does not depend on the share. */
 static void check_scattered(struct rng *rng, const struct job_request *job)
 {
     static struct strategy_answer ends[2];

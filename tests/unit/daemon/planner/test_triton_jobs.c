@@ -1,7 +1,7 @@
-/* test_triton_jobs.c: the planner compared with kernels that it was not derived from. They are
- * gathers, sums of bags and additions in Triton on an H200
- * (docs/measurements/triton-h200-2026-11-22), predicted from the fingerprint of another H200.
- * Prints predicted and measured numbers, and checks the accuracy of the model. */
+/* test_triton_jobs.c: compares the planner with kernels that were not used to derive its model. The
+ * kernels are gathers, sums of bags and additions in Triton on an H200
+ * (docs/measurements/triton-h200-2026-11-22). The predictions use the fingerprint of another H200.
+ * The test prints predicted and measured numbers, and checks the accuracy of the model. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/units.h"
@@ -18,24 +18,24 @@
 static struct fingerprint fp;
 static struct strategy_answer answer;
 
-/* 10^9 rows or additions per second; 0 means not run. */
+/* The unit of throughputs is 10^9 rows or additions per second; 0 means not run. */
 struct run {
     const char *what;
     struct job_request job;
-    double in_reach; /* the same kernel, over 32 GiB */
+    double in_reach; /* throughput of the same kernel over 32 GiB */
     double measured[STRATEGY_COUNT];
 };
 
 enum { INDEX_BYTES = 8, BAG = 64 };
 
-/* A row is read by its index, and written once. */
+/* A job that reads a row by its index, and writes the row once. */
 #define GATHER(table, row)                                                                         \
     {                                                                                              \
         .bytes = (table)*GIB, .element_bytes = (row), .input_bytes = INDEX_BYTES,                  \
         .written_bytes = (row)                                                                     \
     }
-/* Rows of two-byte numbers, summed to four bytes each. Two windows write partial sums, which are
- * read twice and written once more for the addition. */
+/* A job that sums rows of two-byte numbers to four bytes each. Two windows write partial sums,
+ * which are read twice and written once more for the addition. */
 #define SUM(table, row)                                                                            \
     {                                                                                              \
         .bytes = (table)*GIB, .element_bytes = (row), .input_bytes = INDEX_BYTES,                  \
@@ -69,7 +69,7 @@ static void load(void)
     json_decref(json);
 }
 
-/* 10^9 items per second. */
+/* Returns the predicted throughput in 10^9 items per second. */
 static double predicted(enum strategy s)
 {
     const struct strategy_option *o = placement_option(&answer, s);
@@ -95,9 +95,9 @@ static void print_ratio(const char *what, const char *how, double got, double me
     printf("# %-14s %-18s %9.2f %9.2f %6.2f\n", what, how, got, measured, got / measured);
 }
 
-/* Within the reach, the model lacks writing beside reading (it costs more than both alone), and
- * the overhead of a kernel. Predictions are too slow by at most a tenth, and too fast by at most
- * a sixth. */
+/* Within the reach, the model lacks two costs: writing beside reading, which takes longer than both
+ * alone, and the overhead of a kernel. Predictions are too slow by at most a tenth, and too fast by
+ * at most a sixth. */
 static void test_within_the_reach(void **state)
 {
     (void)state;
@@ -111,7 +111,7 @@ static void test_within_the_reach(void **state)
     }
 }
 
-/* This number decides whether a strategy gains. */
+/* The throughput of naive beyond the reach decides whether another strategy gains. */
 static void test_naive_beyond_the_reach(void **state)
 {
     (void)state;
@@ -123,9 +123,9 @@ static void test_naive_beyond_the_reach(void **state)
     }
 }
 
-/* Predicts with the kernel's own throughput within the reach. The bags have no upper bound: once
- * these kernels mask rows, their own instructions limit them. No memory model includes this (the
- * CUDA kernel of clients/examples has no such limit). */
+/* Predicts with the kernel's own throughput within the reach. The bags have no upper bound: kernels
+ * that mask rows are limited by their own instructions. No memory model includes this (the CUDA
+ * kernel of clients/examples has no such limit). */
 static void test_strategies(void **state)
 {
     (void)state;

@@ -47,8 +47,8 @@ static struct store_maintenance *start(struct store *store)
     return k;
 }
 
-/* Waits until the thread has completed at least one round: it has moved, was woken, and has
- * moved again. */
+/* Waits until the thread has completed at least one round: the thread has reported progress, was
+ * woken, and has reported progress again. */
 static void until_it_moves(struct store_maintenance *k)
 {
     for (int moved = 0; moved < 2; moved += store_maintenance_is_alive(k))
@@ -119,7 +119,8 @@ static void test_file_lost_before_it_began(void **state)
     keep_and_close(looked_at(path, 0, 1), 1);
 }
 
-/* A sleeping thread still moves on request. A stuck one is reported, and then it continues. */
+/* A sleeping thread counts as alive. A stuck thread is detected. When it continues, it counts as
+ * alive again. */
 static void test_standing_still_is_seen(void **state)
 {
     char path[512];
@@ -131,7 +132,7 @@ static void test_standing_still_is_seen(void **state)
     struct store_maintenance *k = start(store);
 
     assert_int_equal(sem_wait(&is_waiting), 0);
-    (void)store_maintenance_is_alive(k); /* discards earlier moves */
+    (void)store_maintenance_is_alive(k); /* discards earlier reports of progress */
     for (int i = 0; i < LOOKS; i++) {
         assert_false(store_maintenance_is_alive(k));
         a_moment();

@@ -1,4 +1,5 @@
-/* test_snapshot.c: views never change, are never mixed, and are freed with their last reader. */
+/* test_snapshot.c: a view never changes, never contains parts of another view, and is freed with
+ * its last reader. */
 #include "snapshot/snapshot.h"
 
 #include <pthread.h>
@@ -30,7 +31,7 @@ static void test_starts_empty(void **state)
     snapshot_discard(NULL);
 }
 
-/* A reader keeps its view, even after a new one is published or the cell has gone. */
+/* A reader keeps its view, even after a new view is published or the cell is freed. */
 static void test_views_stay(void **state)
 {
     struct snapshot_cell *const cell = snapshot_cell_new();
@@ -68,7 +69,8 @@ static void test_find(void **state)
     assert_ptr_equal(snapshot_find(s, "0"), &s->gpus[0]);
     assert_ptr_equal(snapshot_find(s, "11"), &s->gpus[11]);
     assert_ptr_equal(snapshot_find(s, "gpu-AB7"), &s->gpus[7]);
-    assert_ptr_equal(snapshot_find(s, "MIG-ab7"), &s->gpus[7]); /* the bytes are the same */
+    assert_ptr_equal(snapshot_find(s, "MIG-ab7"),
+                     &s->gpus[7]); /* a MIG name finds the GPU with the same hexadecimal digits */
     assert_null(snapshot_find(s, "SIM-ab7"));
     assert_null(snapshot_find(s, "12"));
     assert_null(snapshot_find(s, "GPU-ab"));
@@ -102,7 +104,7 @@ struct play {
     atomic_uint views;
 };
 
-/* Every part of one view has the same number. */
+/* Checks that every part of one view has the same number. */
 static void stamp(struct snapshot *s, uint32_t number)
 {
     for (uint32_t i = 0; i < s->gpu_count; i++) {

@@ -31,7 +31,8 @@ static sqlite3 *open_to_write(const char *path, const char *sql)
     return db;
 }
 
-/* The error text contains the path and `why`, and the next step contains `hint`. */
+/* Checks that the error text contains the path and `why`, and that the next step contains
+ * `hint`. */
 static void assert_said(const struct err *err, const char *path, const char *why, const char *hint)
 {
     if (!strstr(err->text, path) || !strstr(err->text, why) || !strstr(err_next_step(err), hint))

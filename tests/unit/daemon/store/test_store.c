@@ -1,5 +1,5 @@
-/* test_store.c: stored data comes back, damaged data does not, and files of other programs lose
- * no byte. Faults in the middle of a write are in test_store_faults.c. */
+/* test_store.c: stored data can be read back, damaged data is not returned, and files of other
+ * programs stay unchanged. Faults in the middle of a write are in test_store_faults.c. */
 #include "tests/unit/support/store_cases.h"
 #include "fingerprint/fingerprint_json.h"
 #include "tests/unit/support/store_fixture.h"
@@ -129,7 +129,8 @@ static void test_rules_of_runs(void **state)
     assert_int_equal(store_fail_run(store, second, &why, &err), STATUS_OK);
     assert_int_equal(store_fail_run(store, second, &why, &err), STATUS_CONFLICT);
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, &err), STATUS_OK);
-    assert_int_equal(fp.duration_ms, 1); /* the fingerprint before the failure */
+    assert_int_equal(fp.duration_ms,
+                     1); /* the current fingerprint is the one before the failed run */
     observation_free(&o);
     store_close(store);
 }
@@ -183,8 +184,8 @@ static void test_paging(void **state)
     store_close(store);
 }
 
-/* Observations that are not clean come back set aside, and are listed with their verdict. An
- * observation that was changed from outside is skipped. */
+/* Observations that are not clean are read back as set aside, and are listed with their verdict. An
+ * observation that another program changed is skipped. */
 static void test_verdicts(void **state)
 {
     const char *const path = fixture_path(*state, "state.db");
@@ -227,7 +228,8 @@ static void test_verdicts(void **state)
 
 enum { SERVED_RUNS = 6, SERVED_KEPT = 3 };
 
-/* Stores a run whose measurement is served as another document; `ids` gets both ids. */
+/* Stores a run whose measurement is served as another document. Writes the ids of both documents to
+ * `ids`. */
 static void serve_run(struct store *store, uint32_t n, char ids[2][FINGERPRINT_ID_BYTES])
 {
     const struct gpu_identity gpu = fixture_gpu(FIXTURE_UUID);
@@ -257,8 +259,8 @@ static void assert_found(struct store *store, const char *id, bool found)
     assert_string_equal(back, id);
 }
 
-/* Lists the documents served since `run`, newest first. There are `count`, and `out` gets their
- * ids. */
+/* Lists the documents served since `run`, newest first. Checks that there are `count` documents,
+ * and writes their ids to `out`. */
 static void list_served(struct store *store, int64_t run, uint32_t count,
                         char (*out)[FINGERPRINT_ID_BYTES])
 {
@@ -268,7 +270,7 @@ static void list_served(struct store *store, int64_t run, uint32_t count,
     assert_int_equal(found, count);
 }
 
-/* A served document is found as long as its run exists, and no longer. */
+/* A served document can be found only as long as its run exists. */
 static void test_served_documents(void **state)
 {
     struct store *store = fixture_open(fixture_path(*state, "state.db"));
@@ -362,10 +364,11 @@ static void test_rotten_rows(void **state)
                    "UPDATE run SET document = replace(document, '9.0', '9.1') WHERE id = 4;");
     store = fixture_open(path);
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, &err), STATUS_OK);
-    assert_int_equal(fp.duration_ms, 2); /* 4 and 3 are damaged */
+    assert_int_equal(fp.duration_ms, 2); /* runs 4 and 3 are damaged */
     assert_int_equal(store_list_fingerprints(store, FIXTURE_UUID, 0, prints, 8, &count, &err),
                      STATUS_OK);
-    assert_int_equal(count, 3); /* a listing reads no documents, so 4 is still in it */
+    assert_int_equal(count,
+                     3); /* a listing reads no documents, so the listing still contains run 4 */
     assert_int_equal(prints[1].run, 2);
     assert_int_equal(store_fingerprint(store, FIXTURE_UUID, prints[0].id, &fp, &err),
                      STATUS_NOT_FOUND);
@@ -417,7 +420,7 @@ static void *reader(void *argument)
     for (uint32_t i = 0; fp && i < 10 * THREAD_RUNS; i++) {
         const enum status s = store_current_fingerprint(play->store, play->uuid, fp, NULL);
         if (s == STATUS_OK && fp->duration_ms < last)
-            play->failures++; /* went back in time */
+            play->failures++; /* the fingerprint is older than the previous one */
         if (s == STATUS_OK)
             last = fp->duration_ms;
         else if (s != STATUS_NOT_FOUND)

@@ -32,7 +32,7 @@ enum {
     KILLS = 30,
     KILLS_LONG = 1000,
     KILLS_OF_ONE_FILE = 10,
-    STEPS = 2,          /* number of runs stored under faults */
+    STEPS = 2,          /* number of runs that each life stores while calls fail */
     SANITIZED_STEP = 3, /* only every third call fails */
     ALL_CALLS_LIMIT = 3000
 };
@@ -41,7 +41,8 @@ static int install(void **state)
 {
     (void)state;
     store_fault_install();
-    store_fault.skip_syncs = true; /* syncs are counted and can fail; power is not lost */
+    store_fault.skip_syncs = true; /* syncs are counted and can fail, but do not write, because the
+                                      power is never lost */
     return 0;
 }
 
@@ -62,13 +63,14 @@ static void assert_integrity(const char *path)
                            -1, &stmt, NULL),
         SQLITE_OK);
     assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
-    assert_int_equal(sqlite3_column_int(stmt, 0), 0); /* both exist or neither does */
+    assert_int_equal(sqlite3_column_int(stmt, 0),
+                     0); /* a run and its fingerprint both exist, or neither exists */
     sqlite3_finalize(stmt);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* Returns the number of the current fingerprint, or 0 if there is none. It must equal the
- * written one. */
+/* Returns the number of the current fingerprint, or 0 if there is none. Checks that the fingerprint
+ * equals the written one. */
 static uint32_t current_number(struct store *store)
 {
     struct fingerprint fp;
@@ -99,10 +101,10 @@ static uint32_t count_observations(struct store *store)
     return count;
 }
 
-/* Data that the store has acknowledged. */
+/* Data that the store has acknowledged, and data that the test has tried to store. */
 struct promise {
-    uint32_t number;       /* of the last fingerprint that was acknowledged */
-    uint32_t tried;        /* of the last fingerprint that was tried */
+    uint32_t number;       /* number of the last fingerprint that was acknowledged */
+    uint32_t tried;        /* number of the last fingerprint that was tried */
     uint32_t observations; /* acknowledged */
     uint32_t tried_observations;
 };
@@ -138,7 +140,7 @@ static enum status promised_run(struct store *store, uint32_t number, struct pro
     return s;
 }
 
-/* In this process, a failure has changed nothing. */
+/* A failed call has changed nothing for this process. */
 static void assert_kept_now(struct store *store, const struct promise *p)
 {
     assert_int_equal(current_number(store), p->number);
@@ -155,8 +157,8 @@ static void assert_kept_later(struct store *store, const struct promise *p)
     assert_in_range(observations, p->observations, p->tried_observations);
 }
 
-/* Opens, stores and closes under faults, then checks the file. Returns whether any call failed;
- * if none did, n is past the end. */
+/* Opens, stores and closes under faults, then checks the file. Returns whether any call failed. If
+ * no call failed, n exceeds the number of calls. */
 static bool one_faulty_life(const char *directory)
 {
     char *const path = strdup(fixture_path(directory, "state.db"));
@@ -170,7 +172,7 @@ static bool one_faulty_life(const char *directory)
     if (store_open(path, &store, &err) == STATUS_OK) {
         for (uint32_t i = 1; i <= STEPS; i++)
             (void)promised_run(store, i, &p);
-        store_fault.armed = false; /* reading must work without a fault */
+        store_fault.armed = false; /* reading must work when no fault is set */
         assert_kept_now(store, &p);
         store_fault.armed = true;
         store_close(store);
@@ -197,7 +199,7 @@ struct way {
     bool persistent;
     bool torn;
     unsigned kinds;
-    bool quick; /* runs also without REACH_LONG */
+    bool quick; /* the case also runs without REACH_LONG */
 };
 
 static void every_call(const struct way *way)
@@ -216,7 +218,8 @@ static void every_call(const struct way *way)
         fixture_remove(directory);
     }
     assert_true(n > 20 && n < ALL_CALLS_LIMIT);
-    assert_true(store_fault.syncs > 0); /* otherwise the linker did not choose our functions */
+    assert_true(store_fault.syncs >
+                0); /* otherwise the linker has not used the functions of store_fault.c */
     print_message("%s: failed at each step of %llu calls\n", way->name,
                   (unsigned long long)(n - 2));
 }
@@ -307,8 +310,8 @@ static uint32_t kill_again_and_again(int kills, struct rng *r)
         if (store_open(path, &store, &err) != STATUS_OK)
             fail_msg("%s", err.text);
         number = current_number(store);
-        /* There is at most one more than acknowledged, because the kill may fall between the
-         * commit and the acknowledgement. */
+        /* The file has at most one run more than acknowledged, because the kill may happen between
+         * the commit and the acknowledgement. */
         assert_in_range(number, acknowledged, acknowledged + 1);
         if (store_maintain(store, &renewed, &err) != STATUS_OK) /* checks every row */
             fail_msg("%s", err.text);

@@ -1,5 +1,5 @@
-/* test_store_files.c: owners of the file, and errors without room, without permission or with
- * damage. Files of other programs lose no byte, and served data equals written data. */
+/* test_store_files.c: owners of the file, and errors because of a full disk, missing permission or
+ * damage. Files of other programs stay unchanged, and served data equals written data. */
 #include "base/rng.h"
 #include "fingerprint/fingerprint_json.h"
 #include "tests/unit/support/store_cases.h"
@@ -26,7 +26,7 @@ enum {
     DAMAGED_COPIES = 150,
     DAMAGED_COPIES_LONG = 5000,
     NOBODY = 65534,
-    EXIT_SKIPPED = 77 /* of a child that could not set up its environment */
+    EXIT_SKIPPED = 77 /* exit status of a child that could not set up its environment */
 };
 
 /* Other programs may read while the daemon has the file open. A second daemon may not open it. */
@@ -66,8 +66,8 @@ static uint32_t count_files(const char *directory)
     return count;
 }
 
-/* Opening must fail with this status and a sentence. Every byte, and every other file in the
- * directory, stays unchanged. */
+/* Checks that opening fails with this status and a sentence. The file and every other file in the
+ * directory must stay unchanged. */
 static void expect_refusal(const char *directory, const char *name, enum status expected)
 {
     char path[512];
@@ -93,7 +93,8 @@ static void expect_refusal(const char *directory, const char *name, enum status 
     free(after);
 }
 
-/* Returns the file in this directory with this beginning; the case fails if there is none. */
+/* Returns the file in this directory whose name begins with this text. The case fails if there is
+ * none. */
 static char *find_file(const char *directory, const char *beginning)
 {
     DIR *const d = opendir(directory);
@@ -110,8 +111,8 @@ static char *find_file(const char *directory, const char *beginning)
     return found;
 }
 
-/* Opening must succeed with an empty database. The file must be beside it with every byte, under
- * a name that marks it. */
+/* Checks that opening succeeds with an empty database. The old file must be unchanged beside the
+ * database, under a name that marks it as set aside. */
 static void expect_aside(const char *directory, const char *name)
 {
     char path[512];
@@ -155,7 +156,7 @@ static void test_foreign_files(void **state)
     (void)snprintf(path, sizeof(path), "%s/it", (const char *)*state);
     fixture_write(path, "notes of a person\n", 18);
     expect_aside(*state, "it");
-    fixture_write(path, "SQLite format 3", 16); /* only a header */
+    fixture_write(path, "SQLite format 3", 16); /* the file has only a header */
     expect_aside(*state, "it");
     for (uint32_t i = 0; i < 100000; i++)
         noise[i] = (char)rng_next(&r);
@@ -192,7 +193,7 @@ static void test_aside_overwrites_nothing(void **state)
     assert_int_equal(access(again, F_OK), 0);
 }
 
-/* The move was interrupted: a log without its database is not used for the next database. */
+/* If a move is interrupted, the log without its database is not used for the next database. */
 static void test_log_without_database(void **state)
 {
     char path[512];
@@ -248,7 +249,7 @@ static void test_newer_schema_in_log(void **state)
         sqlite3 *db = NULL;
         const bool ok = sqlite3_open(path, &db) == SQLITE_OK &&
                         sqlite3_exec(db, "PRAGMA user_version = 1000", NULL, NULL, NULL) == 0;
-        _exit(ok ? 0 : 1); /* without closing: the log stays */
+        _exit(ok ? 0 : 1); /* the database is not closed, so the log stays */
     }
     assert_int_equal(waitpid(child, &exit_code, 0), child);
     assert_int_equal(exit_code, 0);
@@ -284,8 +285,8 @@ static void test_empty_file(void **state)
     store_close(fixture_open(path));
 }
 
-/* Runs `body` in a child, as user nobody if requested and if this is root. The asserts of cmocka
- * do not work there. */
+/* Runs `body` in a child. The child runs as user nobody if this is requested and the test runs as
+ * root. The asserts of cmocka do not work in the child. */
 static int in_child(int (*body)(const char *directory), bool as_nobody, const char *directory)
 {
     int status = 0;
@@ -350,7 +351,7 @@ static void test_no_permission(void **state)
     assert_int_equal(chmod(*state, 0700), 0);
 }
 
-/* Fills the store until there is no room. Then it must still serve the accepted data. */
+/* Fills the store until there is no room. Then the store must still serve the accepted data. */
 static int write_without_room(const char *directory)
 {
     struct store *store = NULL;
@@ -379,7 +380,7 @@ static int write_without_room(const char *directory)
     return 0;
 }
 
-/* Number of bytes that may still be written by the system call that the child puts into SQLite. */
+/* Number of bytes that the child's replacement for SQLite's write call may still write. */
 static size_t room;
 
 static ssize_t pwrite_with_room(int fd, const void *data, size_t size, off_t offset)
@@ -419,7 +420,7 @@ static int open_without_room(const char *directory)
     return store_open(fixture_path(directory, "state.db"), &store, &err) == STATUS_FULL ? 0 : 1;
 }
 
-/* Writes to a small file system of its own, if mounting is allowed. */
+/* Writes to a small file system that only the child has, if mounting is allowed. */
 static int write_on_small_disk(const char *directory)
 {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
@@ -463,7 +464,7 @@ static void test_full_disk(void **state)
     struct err err = {0};
 
     expect_child(write_with_little_room, *state);
-    store = fixture_open(fixture_path(*state, "state.db")); /* there is room again */
+    store = fixture_open(fixture_path(*state, "state.db")); /* the disk has room again */
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, &err), STATUS_OK);
     fixture_run(store, FIXTURE_UUID, fp.duration_ms + 1, 1);
     store_close(store);

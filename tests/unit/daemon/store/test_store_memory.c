@@ -1,7 +1,7 @@
 /* test_store_memory.c: every allocation of the store, of SQLite and of jansson below it fails at
- * its n-th use, once or permanently. The invariants are the ones of a failing disk
- * (test_store_faults.c). No acknowledged data is lost or incomplete, no file is treated as
- * damaged, and the next process continues. alloc_fail.h lists these allocations. */
+ * its n-th use, once or permanently. The invariants are those in test_store_faults.c, for a failing
+ * disk. No acknowledged data is lost or incomplete, no file is treated as damaged, and the next
+ * process continues. alloc_fail.h lists these allocations. */
 #include "base/rng.h"
 #include "tests/unit/support/alloc_fail.h"
 #include "tests/unit/support/store_cases.h"
@@ -39,7 +39,8 @@ static uint32_t current(struct store *store)
                                                                                   : 0;
 }
 
-/* Stores one run. The caller makes the observation, because allocations do not fail there. */
+/* Stores one run. The caller makes the observation, because allocations must not fail while it is
+ * made. */
 static enum status one_run(struct store *store, uint32_t number, const struct observation *o,
                            struct err *err)
 {
@@ -115,7 +116,7 @@ static bool one_short_life(const char *directory, const char *path, const char *
     return alloc_fail.failures > 0;
 }
 
-/* Fails every allocation in long tests, otherwise some; a new step in the test changes the
+/* Long tests fail every allocation, and short tests fail some. A new step in the test changes the
  * selection. */
 static void every_allocation(bool persistent, uint64_t first)
 {
@@ -134,7 +135,7 @@ static void every_allocation(bool persistent, uint64_t first)
         failed = one_short_life(directory, path, copy, n);
         fixture_remove(directory);
     }
-    assert_false(failed); /* the last one was past the end */
+    assert_false(failed); /* the last life has fewer allocations than n */
     assert_true(lives > 10);
     print_message("%llu lives, one allocation in %llu\n", (unsigned long long)lives,
                   (unsigned long long)step);
@@ -146,8 +147,8 @@ static void test_once(void **state)
     every_allocation(false, 1);
 }
 
-/* If a document is written, every allocation fails in turn, also in the quick test. jansson's
- * json_dumps silently lost the name of a field there. */
+/* While a document is written, every allocation fails in turn, also in the quick test. If an
+ * allocation fails, json_dumps of jansson can silently omit the name of a field. */
 static void test_documents(void **state)
 {
     struct observation o = fixture_observation(1, 200);

@@ -1,6 +1,6 @@
-/* test_store_queue.c: results do not depend on the disk. Data that cannot be written is kept in
- * memory, served from there, and stored in order when writing works. The health reports it until
- * all data is stored. */
+/* test_store_queue.c: results are served even if the disk fails. Data that cannot be written is
+ * kept in memory, served from there, and stored in order when writing works again. The health of
+ * the store has an error until all data is stored. */
 #include "store/store_queue.h"
 
 #include "fingerprint/fingerprint_json.h"
@@ -121,7 +121,7 @@ static void assert_found(struct store *store, uint32_t number)
     assert_int_equal(fp.duration_ms, number);
 }
 
-/* The file contains the observations with these numbers, newest first. */
+/* Checks that the file contains the observations with these numbers, newest first. */
 static void assert_observations(struct store *store, const uint32_t *numbers, uint32_t count)
 {
     struct store_observation_row rows[64];
@@ -134,8 +134,8 @@ static void assert_observations(struct store *store, const uint32_t *numbers, ui
         assert_int_equal(rows[i].started_at, 1700000000 + numbers[i]);
 }
 
-/* While writing fails, for any reason, all data is served from memory. Later all of it is in the
- * file, in order. */
+/* While writing fails, for any reason, all data is served from memory. Later the file contains all
+ * data, in order. */
 static void test_kept_and_stored_in_order(void **state)
 {
     static const int errors[] = {ENOSPC, EDQUOT, EROFS, EIO};
@@ -151,7 +151,7 @@ static void test_kept_and_stored_in_order(void **state)
         store = fixture_open(path);
         whole_run(store, 1, 1);
         run = begin(store);
-        observe(store, run, 20, SMALL); /* stored in the file */
+        observe(store, run, 20, SMALL); /* the data is stored in the file */
         break_writes(errors[i]);
         observe(store, run, 21, SMALL);
         assert_int_equal(current(store), 1);
@@ -186,7 +186,7 @@ static void test_kept_and_stored_in_order(void **state)
     }
 }
 
-/* A run that fails while the disk fails is recorded as failed in the file. */
+/* If a run fails while the disk fails, the file later contains the run as failed. */
 static void test_a_failed_run_is_kept(void **state)
 {
     struct store *const store = fixture_open(fixture_path(*state, "it"));
@@ -211,7 +211,7 @@ static void test_a_failed_run_is_kept(void **state)
                    "WHERE state = 'failed' AND failure_text = 'the votes disagree'");
 }
 
-/* The error stays until maintenance has written, because one small successful write proves
+/* The error stays until maintenance has written all data, because one small successful write proves
  * nothing. */
 static void test_a_small_write_is_no_recovery(void **state)
 {
@@ -254,7 +254,7 @@ static void test_limit(void **state)
     store_close(store);
 }
 
-/* If some observations of a run were dropped, the run gets no others. */
+/* If some observations of a run were dropped, later observations of the run are not stored. */
 static void test_dropped_observations_are_whole_runs(void **state)
 {
     static const uint32_t numbers[] = {50};
@@ -265,7 +265,7 @@ static void test_dropped_observations_are_whole_runs(void **state)
     store_queue_set_limit(store, 100000);
     run = begin(store);
     observe(store, run, 1, SMALL);
-    observe(store, run, 2, LARGE); /* more than the limit */
+    observe(store, run, 2, LARGE); /* more observations than the limit */
     observe(store, run, 3, SMALL);
     assert_int_equal(health_of(store).dropped.observations, 3);
     store_queue_set_limit(store, STORE_QUEUE_LIMIT_BYTES);
@@ -278,7 +278,7 @@ static void test_dropped_observations_are_whole_runs(void **state)
     store_close(store);
 }
 
-/* The run is no longer in the file, so it begins there again. */
+/* The file no longer contains the run, so the run is added to the file again. */
 static void test_a_run_begins_again(void **state)
 {
     static const uint32_t numbers[] = {2};
@@ -299,8 +299,8 @@ static void test_a_run_begins_again(void **state)
     store_close(store);
 }
 
-/* Returns whether another process detects that this one has the database open. SQLite locks a
- * range for this. */
+/* Returns whether another process detects that this process has the database open. SQLite locks a
+ * range of bytes for this purpose. */
 static bool is_seen_as_open(const char *path)
 {
     enum { SHARED_FIRST = 0x40000002, SHARED_SIZE = 510 };
@@ -338,7 +338,8 @@ static void test_the_file_stays_locked(void **state)
     store_close(store);
 }
 
-/* The directory is absent at the start: results are kept until it exists. */
+/* If the directory is absent at the start, results are kept in memory until the directory
+ * exists. */
 static void test_starts_without_a_directory(void **state)
 {
     char path[512];
@@ -360,7 +361,7 @@ static void test_starts_without_a_directory(void **state)
     (void)remove(fixture_path(*state, "later"));
 }
 
-/* Closing makes one more attempt. */
+/* Closing the store makes one more attempt to write. */
 static void test_close_stores_what_waits(void **state)
 {
     char path[512];
@@ -376,7 +377,7 @@ static void test_close_stores_what_waits(void **state)
     assert_int_equal(current(store), 1);
     break_writes(EIO);
     whole_run(store, 2, 2);
-    store_close(store); /* these runs are lost */
+    store_close(store); /* these runs cannot be stored and are lost */
     repair_writes();
     store = fixture_open(path);
     assert_int_equal(current(store), 1);
@@ -479,7 +480,8 @@ static bool fill(const char *path)
     return fd >= 0 && errno == ENOSPC;
 }
 
-/* Runs in a child with a small disk of its own, whose log has room for small writes. */
+/* This function runs in a child with a small disk of its own. The log on that disk has room for
+ * small writes. */
 static int on_a_full_disk(const char *directory)
 {
     char filling[512];

@@ -1,5 +1,5 @@
-/* test_store_upkeep.c: how the store handles damage, faults and growth while the daemon runs,
- * and copies that are made at the same time. */
+/* test_store_upkeep.c: tests damage, faults and growth of the store while the daemon runs, and
+ * copies that are made at the same time. */
 #include "tests/unit/support/store_cases.h"
 #include "tests/unit/support/store_fault.h"
 #include "tests/unit/support/store_fixture.h"
@@ -80,7 +80,7 @@ static void test_damaged_rows_are_dropped(void **state)
 {
     static const struct {
         const char *sql;
-        uint32_t fingerprint; /* the current fingerprint after the change */
+        uint32_t fingerprint; /* number of the current fingerprint after the change */
         bool lacks;
         int64_t observations;
     } cases[] = {
@@ -89,7 +89,7 @@ static void test_damaged_rows_are_dropped(void **state)
         {"UPDATE fingerprint SET taken_at = taken_at + 1 WHERE run = 2", 3, false, 6},
         {"UPDATE fingerprint SET document_hash = 0 WHERE run = 3", 3, true, 6},
         {"UPDATE knowledge SET document = replace(document, '0', '1') WHERE run = 3", 2, true, 6},
-        /* The document before these two is in the fingerprint of its run. */
+        /* If both newer documents are damaged, the fingerprint of the oldest run is current. */
         {"UPDATE knowledge SET document = replace(document, '0', '1')", 1, true, 6},
         {"DELETE FROM knowledge WHERE run = 1;"
          "UPDATE knowledge SET document = replace(document, '0', '1')",
@@ -131,7 +131,7 @@ static void test_damaged_rows_are_dropped(void **state)
         assert_int_equal(lacks(store, FIXTURE_UUID), cases[i].lacks);
         assert_false(keep(store, STATUS_OK));
         assert_int_equal(health_of(store).damaged_rows, bad);
-        fixture_run(store, FIXTURE_UUID, 9, 1); /* measured again, so nothing is missing */
+        fixture_run(store, FIXTURE_UUID, 9, 1); /* a new measurement replaces the missing data */
         assert_false(lacks(store, FIXTURE_UUID));
         store_close(store);
         assert_int_equal(number(path, "SELECT count(*) FROM observation"),
@@ -141,7 +141,7 @@ static void test_damaged_rows_are_dropped(void **state)
     }
 }
 
-/* If a reader meets a damaged row, upkeep checks the file, even long after the start. */
+/* If a reader finds a damaged row, maintenance checks the file, even long after the start. */
 static void test_a_reader_calls_upkeep(void **state)
 {
     const char *const path = fixture_path(*state, "it");
@@ -153,18 +153,21 @@ static void test_a_reader_calls_upkeep(void **state)
     assert_false(keep(store, STATUS_OK));
     fixture_tamper(fixture_path(*state, "it"),
                    "UPDATE observation SET started_at = 5 WHERE id = 1");
-    assert_false(keep(store, STATUS_OK)); /* not detected yet */
+    assert_false(keep(store, STATUS_OK)); /* the damage is not detected yet */
     assert_int_equal(health_of(store).damaged_rows, 0);
     assert_int_equal(store_list_observations(store, FIXTURE_UUID, 0, 0, rows, 4, &count, NULL),
                      STATUS_OK);
     assert_int_equal(count, 1);
-    store_wait(store, STORE_NO_TIMEOUT); /* returns immediately, or the test never ends */
+    store_wait(
+        store,
+        STORE_NO_TIMEOUT); /* this call must return immediately; otherwise the test never ends */
     assert_false(keep(store, STATUS_OK));
     assert_int_equal(health_of(store).damaged_rows, 1);
     store_close(store);
 }
 
-/* Pages are meaningless: the file is moved aside while the daemon runs, and numbering continues. */
+/* If pages contain random bytes, the file is moved aside while the daemon runs, and the numbers of
+ * runs continue. */
 static void test_damaged_pages(void **state)
 {
     char path[512];
@@ -204,8 +207,8 @@ static void test_damaged_pages(void **state)
     store_close(store);
 }
 
-/* The disk refuses all writes: reads still work, and the health has the reason. Then the disk
- * accepts writes again. */
+/* The disk refuses all writes. Reads still work, and the health of the store has the reason. Then
+ * the disk accepts writes again. */
 static void test_recovers(void **state)
 {
     static const int errors[] = {ENOSPC, EROFS, EIO};
@@ -231,7 +234,7 @@ static void test_recovers(void **state)
         assert_int_equal(current(store, FIXTURE_UUID), 1 + i);
         assert_int_not_equal(store_maintain(store, &renewed, &err), STATUS_OK);
         assert_int_equal(health_of(store).last_error.status, err.status);
-        store_wait(store, STORE_NO_TIMEOUT); /* the change is reported once, and only once */
+        store_wait(store, STORE_NO_TIMEOUT); /* the change wakes the waiting thread exactly once */
         store_wait(store, 1);
         assert_int_equal(current(store, FIXTURE_UUID), 1 + i);
         store_fault.armed = false;
@@ -243,8 +246,8 @@ static void test_recovers(void **state)
     store_close(store);
 }
 
-/* The directory is absent at the start: the store is empty and reports it. It is complete once
- * the directory exists. */
+/* If the directory is absent at the start, the store is empty and reports an error. When the
+ * directory exists, the store works. */
 static void test_starts_without_a_directory(void **state)
 {
     char path[512];
@@ -283,7 +286,7 @@ static void *begin_and_finish(void *self)
     return (void *)(uintptr_t)s;
 }
 
-/* A run that begins at the moment when the file becomes writable is not an interrupted one. */
+/* A run that begins at the moment when the file becomes writable is not treated as interrupted. */
 static void test_recovery_ends_no_new_run(void **state)
 {
     char path[512];
@@ -324,8 +327,8 @@ static void test_refuses_at_the_start(void **state)
     assert_null(second);
 }
 
-/* Runs in a child with a file system of its own: read-only at the start, writable later. If
- * `killed` is set, the previous daemon left a log that was not merged. */
+/* This function runs in a child with a file system of its own, which is read-only at the start and
+ * writable later. If `killed` is set, the previous daemon left a log that was not merged. */
 static int serve_read_only(const char *directory, bool killed)
 {
     const char *const path = fixture_path(directory, "it");
@@ -398,7 +401,7 @@ static void test_read_only_after_a_kill(void **state)
     expect_child(serve_read_only, *state, true);
 }
 
-/* A run that a killed daemon left does not stay in the state running. */
+/* A run that a killed daemon has not ended does not stay in the state "running". */
 static void test_cut_runs_end(void **state)
 {
     const char *const path = fixture_path(*state, "it");
@@ -420,7 +423,8 @@ static void test_cut_runs_end(void **state)
                      1);
 }
 
-/* The disk fails from the n-th call of opening on, for each n, and later works again. */
+/* While the store is opened, every call from the n-th on fails, for each n. Later the disk works
+ * again. */
 static void test_cut_runs_end_when_the_disk_works_again(void **state)
 {
     const struct gpu_identity gpu = fixture_gpu(FIXTURE_UUID);
@@ -488,7 +492,7 @@ static void test_limits(void **state)
     assert_int_equal(number(path, "SELECT count(DISTINCT run) FROM observation"), 3);
     assert_int_equal(current(store, FIXTURE_UUID), 9);
 
-    limits.bytes = 1; /* too little for anything: only current data stays */
+    limits.bytes = 1; /* the limit is too low for any history, so only current data stays */
     store_set_limits(store, &limits);
     fixture_run(store, FIXTURE_UUID, 10, 3);
     assert_false(keep(store, STATUS_OK));
@@ -556,7 +560,7 @@ static void test_backup(void **state)
     (void)snprintf(to, sizeof(to), "%s/another", (const char *)*state);
     assert_int_equal(store_backup(fixture_path(*state, "nothing"), to, NULL, NULL),
                      STATUS_NOT_FOUND);
-    assert_int_equal(store_backup(path, to, NULL, NULL), STATUS_OK); /* without a daemon */
+    assert_int_equal(store_backup(path, to, NULL, NULL), STATUS_OK); /* no daemon uses the file */
 }
 
 static void test_backup_of_damage(void **state)
@@ -589,7 +593,7 @@ static void *keep_on(void *argument)
     return NULL;
 }
 
-/* Upkeep runs beside writers and readers, and is stopped while it waits. */
+/* Maintenance runs beside writers and readers, and is stopped while it waits. */
 static void test_upkeep_beside_others(void **state)
 {
     struct writing w = {.store = fixture_open(fixture_path(*state, "it"))};

@@ -1,6 +1,6 @@
-/* test_worker.c: both ends of a measurement process. This program is its own worker: if started
- * as "... --worker", it serves descriptor 3. REACH_TEST_WORKER names its behavior. "real" is the
- * real worker with a simulated GPU; the others are ways in which a process can fail its parent. */
+/* test_worker.c: both ends of a measurement process. This program is its own worker: if started as
+ * "... --worker", it serves descriptor 3. REACH_TEST_WORKER names its behavior. "real" is the real
+ * worker with a simulated GPU. The other names are ways in which a worker process can fail. */
 #include "worker/jsonl.h"
 #include "worker/reap.h"
 #include "worker/worker.h"
@@ -127,7 +127,7 @@ static void child_last_words(void)
     _exit(CHILD_EXIT);
 }
 
-/* Reports its number of descriptors as an error. */
+/* Sends an error that contains the number of descriptors of this process. */
 static void child_counts_descriptors(void)
 {
     char text[80];
@@ -207,7 +207,7 @@ static void stop_within(struct worker *w, nsec_t grace_ns)
     worker_stop(w, &(struct worker_timeouts){.grace_ns = grace_ns, .may_kill = true});
 }
 
-/* Stops the worker and checks that it has gone and is not a zombie. */
+/* Stops the worker and checks that its process has ended and is not a zombie. */
 static void stop(struct worker *w)
 {
     pid_t pid = (pid_t)worker_pid(w);
@@ -327,7 +327,8 @@ static void test_a_dead_worker_is_a_lost_gpu(void **state)
     }
 }
 
-/* The reason of a worker that exits is used, even if another request was on its way. */
+/* If a worker exits, the error has the worker's reason, even if another request was already
+ * sent. */
 static void test_last_words_are_heard(void **state)
 {
     struct worker *w = start("last-words");
@@ -465,7 +466,7 @@ static void test_bad_messages(void **state)
 {
     static const struct {
         const char *input;
-        const char *answer; /* part of the answer */
+        const char *answer; /* part of the expected answer */
         int exit_code;
     } cases[] = {
         {"", "", 0},

@@ -1,4 +1,4 @@
-/* test_cuda_line.c: the choice of the line that latency probes share. */
+/* test_cuda_line.c: the choice of the one line that all latency probes read. */
 #include "gpu/cuda/cuda_probe.h"
 
 #include "base/rng.h"
@@ -11,7 +11,7 @@
 
 static uint32_t cycles[CUDA_LINE_LAPS * CUDA_LINES];
 
-/* Line `i` costs level[i], and up to jitter[i] more. */
+/* A load of line `i` takes level[i] cycles, and up to jitter[i] cycles more. */
 static void fill(const uint32_t *level, const uint32_t *jitter, uint64_t seed)
 {
     struct rng rng = {seed};
@@ -42,7 +42,7 @@ static void the_steadiest_low_one(void **state)
             jitter[i] = 30;
         }
         jitter[best] = 3;
-        level[(best + 1) % CUDA_LINES] = 330; /* steady but far */
+        level[(best + 1) % CUDA_LINES] = 330; /* this line has no jitter but is far from the SM */
         jitter[(best + 1) % CUDA_LINES] = 0;
         fill(level, jitter, seed);
         if (cuda_probe_choose_line(cycles) != best)
@@ -51,7 +51,7 @@ static void the_steadiest_low_one(void **state)
     }
 }
 
-/* One load in 32 that took very long does not count against a line. */
+/* A line is still chosen if one load in 32 takes very long. */
 static void an_outlier_does_not_count(void **state)
 {
     uint32_t level[CUDA_LINES], jitter[CUDA_LINES] = {0};

@@ -1,5 +1,5 @@
-/* test_sim_desc.c: descriptions are read exactly, written back exactly, or refused with the
- * place of the error. Every profile is a valid description. */
+/* test_sim_desc.c: descriptions are read and written back exactly. An invalid description is
+ * refused, and the error contains its place. Every profile is a valid description. */
 #include "base/rng.h"
 #include "base/units.h"
 #include "gpu/sim/sim_desc.h"
@@ -209,7 +209,8 @@ static void random_level(struct rng *rng, uint32_t sms, struct sim_level *l)
     l->walkers = 1 + (uint32_t)rng_below(rng, 4);
 }
 
-/* Any valid description. The struct is zeroed first, padding included, so that bytes compare. */
+/* Makes any valid description. The struct is zeroed first, with its padding, so that its bytes can
+ * be compared. */
 static void random_desc(struct rng *rng, struct sim_desc *d)
 {
     memset(d, 0, sizeof *d);

@@ -1,5 +1,5 @@
-/* test_sim_gpu.c: the simulated source through the contract of gpu.h: identities, limits, and
- * probes that return the numbers of the description (reads: test_sim_reads.c). */
+/* test_sim_gpu.c: tests the simulated source through the interface of gpu.h: identities, limits,
+ * and probes that return the numbers of the description. test_sim_reads.c tests reads. */
 #include "base/stats.h"
 #include "base/units.h"
 #include "gpu/gpu.h"
@@ -41,7 +41,7 @@ static void lists_what_was_asked_for(void **state)
     assert_int_equal(id[1].memory_bytes, 12 * GIB);
     assert_int_equal(id[0].compute_major, 9);
 
-    /* The same descriptions have the same names, for any other descriptions around them. */
+    /* A description has the same name, whatever other descriptions are in the list. */
     const char *const fewer[] = {"k80", "h200", NULL};
     struct gpu_options other = sim_bench_options(fewer);
     assert_int_equal(gpu_list(&other, again, REACH_MAX_GPUS, &n, NULL), STATUS_OK);
@@ -135,7 +135,7 @@ static double chase_median(struct bench *b, uint64_t stride, uint64_t pages)
     return median;
 }
 
-/* Karnagel 2017, table 2, as medians of single loads. */
+/* The values are the medians of single loads, from Karnagel 2017, table 2. */
 static void chases_show_the_levels_of_a_k80(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static double median_of(const struct probe_result *r, const struct probe_spec *s
     return stats_median_u32(r->values + at, spec->slice_pages);
 }
 
-/* The pivot's group, and no other SM, misses after thrashing. */
+/* After thrashing, SMs of the pivot's group miss, and no other SM does. */
 static void rounds_find_the_group(const char *text, uint64_t stride, uint32_t slice,
                                   uint32_t thrash, double least)
 {
@@ -222,7 +222,8 @@ static void rounds_find_groups(void **state)
     rounds_find_the_group("a100-80g", 32 * MIB, 8, 3000, 150);
 }
 
-/* Without the flush, a slice that fits the first level hides the evictions from the second. */
+/* Without the flush, a slice that fits the first level hides the evictions from the second
+ * level. */
 static void a_flush_uncovers_the_level_behind(void **state)
 {
     (void)state;
@@ -278,8 +279,8 @@ static void pairs_agree_with_the_description(void **state)
     gpu_close(b.gpu);
 }
 
-/* Atomics on the far side take longer by the described cycles, for any page at which an SM
- * begins. */
+/* Atomics on the far side take longer by the described number of cycles, for any page at which an
+ * SM begins. */
 static void sides_agree_with_the_description(void **state)
 {
     (void)state;
@@ -299,7 +300,7 @@ static void sides_agree_with_the_description(void **state)
     for (uint32_t i = 0; i < 2 * 256; i++) {
         const uint32_t *v = r.values + i / 256 * 3 * 256 + i % 256;
         const uint32_t first = r.values[i / 256 * 3 * 256 + i % 256 / 4 * 4];
-        assert_int_equal(v[0], first); /* the first of its granule */
+        assert_int_equal(v[0], first); /* all loads of a granule equal the first one */
         assert_int_equal(v[0] > 400, v[256] < 400);
         assert_int_equal(v[256], v[512]);
         assert_int_equal(v[0] + v[256], 2 * 300 + 200);
@@ -310,7 +311,7 @@ static void sides_agree_with_the_description(void **state)
     gpu_close(b.gpu);
 }
 
-/* A load alone takes the latency, and lanes in one bank wait for each other. */
+/* A single load takes the latency, and lanes that read from the same bank wait for each other. */
 static void shared_memory_agrees_with_the_description(void **state)
 {
     static const struct {
@@ -439,8 +440,8 @@ static void conditions_are_reported_or_unknown(void **state)
     gpu_close(b.gpu);
 }
 
-/* A probe beside time slices has the values of a GPU that is alone, because interrupted parts
- * are repeated. The values are 0 if the slices leave too little time. */
+/* Beside a neighbor in time slices, a probe returns the values of a GPU without a neighbor, because
+ * interrupted parts are repeated. The values are 0 if the slices leave too little time. */
 static void time_slices_change_no_value(void **state)
 {
     static const char chip[] = "sms=4 memory=1G l1=8@2M/sm;miss=20 l2=64@2M/0,1:2,3;miss=80";

@@ -1,5 +1,5 @@
-/* test_sim_mmu.c: the fast model equals the plainest model, access by access, and shows the
- * patterns of the papers. */
+/* test_sim_mmu.c: the fast model gives the result of the plainest model for every access, and has
+ * the patterns of the papers. */
 #include "base/rng.h"
 #include "base/units.h"
 #include "gpu/sim/sim_mmu.h"
@@ -62,11 +62,12 @@ enum { PLAIN_ENTRIES = 512, PLAIN_INSTANCES = 8, PLAIN_LOADS = 30000 };
 struct plain_level {
     uint64_t entry[PLAIN_INSTANCES][PLAIN_ENTRIES];
     uint64_t sectors[PLAIN_INSTANCES][PLAIN_ENTRIES];
-    uint64_t used_at[PLAIN_INSTANCES][PLAIN_ENTRIES]; /* 0 if empty */
+    uint64_t used_at[PLAIN_INSTANCES]
+                    [PLAIN_ENTRIES]; /* time of the last use; 0 if the place is empty */
     uint32_t set[PLAIN_INSTANCES][PLAIN_ENTRIES];
 };
 
-/* Pages are assigned to the sets in turn while each has room. */
+/* Pages are assigned to the sets in turn, while a set has ways left. */
 static uint32_t plain_deal(const uint32_t *set_ways, uint32_t sets, uint64_t turn)
 {
     for (uint32_t round = 0;; round++) {
@@ -77,7 +78,7 @@ static uint32_t plain_deal(const uint32_t *set_ways, uint32_t sets, uint64_t tur
     }
 }
 
-/* The page number is cut into pieces with the length of a set number, which are added without
+/* The page number is cut into pieces with the length of a set number. The pieces are added without
  * carry. */
 static uint32_t plain_fold(uint32_t sets, uint64_t entry)
 {
@@ -142,7 +143,8 @@ static bool plain_touch(struct plain_level *p, const struct sim_level *l, uint32
     return false;
 }
 
-/* Random pieces of the same loads, each counted in one call, miss like single loads. */
+/* If the loads are divided into random pieces, and each piece is counted in one call, the misses
+ * are the same. */
 static void counts_the_same(const struct sim_desc *d, const struct sim_load *loads,
                             const uint8_t *missed, size_t count, struct rng *rng)
 {
@@ -182,7 +184,7 @@ static void equals_the_plainest_model(void **state)
         assert_non_null(plain);
         for (uint64_t now = 1; now <= PLAIN_LOADS; now++) {
             uint32_t sm = (uint32_t)rng_below(&rng, d.sm_count);
-            /* Half of the loads are nearby, so that every level has hits. */
+            /* Half of the loads are near an earlier load, so that every level has hits. */
             uint64_t span = rng_below(&rng, 2) ? GIB : (uint64_t)1 << (18 + rng_below(&rng, 11));
             uint64_t va = rng_below(&rng, span);
             uint32_t missed = sim_mmu_access(mmu, sm, va);
@@ -239,7 +241,7 @@ static uint32_t list_find(const struct list *s, uint64_t entry)
     return i;
 }
 
-/* The translation becomes the newest of the list. */
+/* Moves the translation to the newest place of the list. */
 static void list_renew(struct list *s, uint32_t at)
 {
     const uint64_t entry = s->entry[at];
@@ -263,8 +265,8 @@ static void list_fill(struct list *s, const struct sim_level *l, uint32_t ways, 
         list_remove(s, ways);
 }
 
-/* Returns whether it hits, in its set or among the recent entries; these are also in order of
- * use. */
+/* Returns whether the translation hits, in its set or among the recent entries. The recent entries
+ * are also in order of use. */
 static bool list_touch(struct list *s, struct list *recent, const struct sim_level *l,
                        uint32_t ways, struct rng *rng, uint64_t entry, uint64_t bit)
 {
@@ -357,8 +359,8 @@ static void any_level_equals_a_list(void **state)
     free(sets);
 }
 
-/* Mei 2016, figure 8: one set of 17 and six of 8 overflow one after the other. A set of w ways that
- * holds one page too many misses w + 1 times a lap. */
+/* Mei 2016, figure 8: one set of 17 ways and six sets of 8 ways overflow one after the other. A set
+ * of w ways with one page too many misses w + 1 times in each lap. */
 static void unequal_sets_overflow_one_by_one(void **state)
 {
     (void)state;
@@ -371,7 +373,8 @@ static void unequal_sets_overflow_one_by_one(void **state)
     sim_mmu_free(mmu);
 }
 
-/* Karnagel 2017, table 2; the public raw data saturates at 2320 MB, 1160 pages. */
+/* The values are from Karnagel 2017, table 2. The public raw data saturates at 2320 MB, which is
+ * 1160 pages. */
 static void k80_levels_begin_where_published(void **state)
 {
     (void)state;
@@ -391,8 +394,8 @@ static void k80_levels_begin_where_published(void **state)
     sim_mmu_free(mmu);
 }
 
-/* Half the stride misses half as often, beginning at the same footprint. Twice the stride begins
- * at twice the footprint (Karnagel 2017, figure 2). */
+/* At half the stride, half of the loads miss, beginning at the same footprint. At twice the stride,
+ * misses begin at twice the footprint (Karnagel 2017, figure 2). */
 static void three_strides_show_the_boundary(void **state)
 {
     (void)state;
@@ -437,7 +440,8 @@ static void a_sector_misses_without_evicting(void **state)
     sim_mmu_free(mmu);
 }
 
-/* Random loads from n pages hit e of them, for any policy and for sets of any width. */
+/* Of random loads from n pages, the share e/n hits a level with e entries, for any policy and for
+ * sets of any width. */
 static void random_loads_hit_reach_over_region(void **state)
 {
     static const char *const texts[] = {
@@ -461,7 +465,7 @@ static void random_loads_hit_reach_over_region(void **state)
     }
 }
 
-/* A cyclic walk beyond a random level misses sometimes, not always. */
+/* In a cyclic walk that exceeds a level with random victims, some loads miss, and not all. */
 static void random_policy_shows_in_a_cycle(void **state)
 {
     (void)state;
@@ -489,9 +493,9 @@ static void a_flush_forgets_everything(void **state)
 }
 
 /* Eight sets of eight, with a buffer of recent entries beside them. An overflowing set has nine
- * pages. If the buffer holds all pages of the overflowing sets, nothing misses. With one more
- * such set, all pages of these sets miss in every lap. A buffer of 16 looks like one more entry
- * behind the sets, like on an H200. */
+ * pages. If the buffer holds all pages of the overflowing sets, nothing misses. If one more set
+ * overflows, all pages of the overflowing sets miss in every lap. A buffer of 16 looks like one
+ * more entry behind the sets, like on an H200. */
 static void sets_overflow_into_those_that_missed_last(void **state)
 {
     (void)state;

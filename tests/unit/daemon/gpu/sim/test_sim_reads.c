@@ -1,5 +1,5 @@
 /* test_sim_reads.c: random reads by the SMs of a simulated GPU have the throughputs of the
- * description, within the reach and beyond. */
+ * description, both within the reach and beyond it. */
 #include "base/stats.h"
 #include "base/units.h"
 #include "tests/unit/support/sim_bench.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GB/s of one row. */
+/* Returns the throughput of one row in GB/s. */
 static double row_gbps(const struct probe_result *r, size_t row)
 {
     const uint32_t *v = r->values + row * (1 + r->sm_count);
@@ -94,8 +94,8 @@ static void reads_fall_beyond_the_reach_and_windows_help(void **state)
     gpu_close(b.gpu);
 }
 
-/* The walkers of a group limit the misses per second, so the throughput gives the miss rate.
- * Beyond the reach it is 1 - reach / region of all loads. */
+/* The walkers of a group limit the misses per second, so the miss rate follows from the throughput.
+ * Beyond the reach the miss rate is 1 - reach / region. */
 static void miss_share_is_that_of_random_loads(void **state)
 {
     (void)state;
@@ -159,8 +159,8 @@ static double accesses_per_ns(const struct probe_result *r, size_t row)
     return accesses / v[0];
 }
 
-/* Within the reach, an access has the memory cost of its kind. Beyond the reach, any access
- * costs a walk. */
+/* Within the reach, an access has the memory cost of its kind. Beyond the reach, each missing
+ * access costs a walk. */
 static void kinds_differ_inside_the_reach_alone(void **state)
 {
     static const struct {
@@ -219,8 +219,8 @@ static void idle_sms_read_nothing(void **state)
     gpu_close(b.gpu);
 }
 
-/* Two openings give the same answers, because these depend only on the description and the
- * probes. */
+/* A GPU that is opened twice gives the same answers, because answers depend only on the description
+ * and the probes. */
 static void the_same_probes_get_the_same_answers(void **state)
 {
     (void)state;
