@@ -27,8 +27,9 @@ static inline void driver_resolve(void *handle, const char *name, void *slot)
     memcpy(slot, &symbol, sizeof symbol);
 }
 
-/* Group setup of a test: `*state` is the handle, or -1. The handle is held for the whole test, so
- * that the counters of the driver are kept between the openings by the code under test. */
+/* Group setup of a test: `*state` is the handle of the library, or -1 if it cannot be opened. The
+ * handle is held for the whole test, so that the counters of the driver are kept between the
+ * openings by the code under test. */
 static inline int driver_load(void **state)
 {
     const ssize_t n = readlink("/proc/self/exe", driver_library, sizeof driver_library - 32);

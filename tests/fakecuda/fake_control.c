@@ -39,7 +39,8 @@ static int add_gpu(const char *item, const char *text, struct control *c)
     return add_board(item, text, -1, c);
 }
 
-/* "mig=" puts the last GPU in MIG mode without an instance; "mig=<description>" adds an instance.
+/* The item "mig=" puts the last GPU in MIG mode without an instance; "mig=<description>" adds an
+ * instance.
  */
 static int add_mig(const char *item, const char *text, struct control *c)
 {
@@ -80,8 +81,8 @@ static uint32_t in_order(const struct control *c, const char *order, uint32_t ou
     return n;
 }
 
-/* Returns the index of the board whose name `name` (of `length` characters) is, or board_count if
- * there is none. */
+/* Returns the index of the board that has the name `name` (of `length` characters), or board_count
+ * if there is none. */
 static uint32_t named(const struct control *c, const char *order, const char *name, size_t length)
 {
     uint32_t numbered[REACH_MAX_GPUS];

@@ -16,7 +16,7 @@ struct fault {
     char call[FAKE_CALL_CHARS]; /* name of an API call or a kernel; "*" means any call of the API */
     int gpu;      /* number of the GPU that the call is about, by PCI address; -1 means any */
     uint64_t use; /* 1 means the first use; 0 means each use */
-    bool onwards; /* the fault also applies to all later uses */
+    bool onwards; /* whether the fault also applies to all later uses */
     int value;    /* FAIL: the result of the call; HANG: the duration in milliseconds, 0 means
                      indefinitely */
 };

@@ -13,7 +13,7 @@
 #define LARGEST_ALIGNMENT GIB
 #define FAKE_CODE         90
 
-/* First step of every call that works in the current context. */
+/* This is the first step of every call that works in the current context. */
 cu_result fake_enter_context(const char *call)
 {
     cu_result r = fake_enter(call);
@@ -55,7 +55,7 @@ cu_result cuMemAlloc_v2(cu_deviceptr *p, size_t bytes)
         return CU_ERROR_OUT_OF_MEMORY;
     struct fake_alloc *a = fake_list_add(&fake.allocs, sizeof *a, fake.allocs.count);
     *a = (struct fake_alloc){.va = va, .bytes = bytes, .device = fake.current};
-    /* Real memory is not zero, so code that relies on zeros must fail. */
+    /* Memory of a real GPU is not zero, so code that relies on zeros must fail. */
     if (bytes <= BACKED_BYTES) {
         a->host = malloc(bytes);
         if (!a->host)
@@ -137,7 +137,7 @@ cu_result cuMemGetAllocationGranularity(size_t *bytes, const struct cu_mem_alloc
     return CU_SUCCESS;
 }
 
-/* Device memory lives until the handle is released and no mapping is left. */
+/* Device memory exists until the handle is released and no mapping is left. */
 static void settle_handle(struct fake_handle *h)
 {
     if (!h->released || h->maps > 0 || h->retains > 0)
@@ -491,7 +491,8 @@ cu_result cuFuncGetAttribute(int *value, int attribute, cu_function f)
     return CU_SUCCESS;
 }
 
-/* Returns the blocks of a cluster, or 0 if this project does not use the configuration. */
+/* Returns the number of blocks in a cluster, or 0 if this project does not use the
+ * configuration. */
 static unsigned cluster_of(const struct cu_launch_config *config, const struct fake_function *f)
 {
     if (!f || !config || config->attribute_count != 1 ||

@@ -214,7 +214,8 @@ static void extend(const struct fake_alloc *a, uint64_t *first, uint64_t *bytes)
     *bytes = behind->va + behind->bytes - before->va;
 }
 
-/* Returns the range and the kind of `va` if it lies in memory outside the device. */
+/* Returns the range that contains `va`, and its kind of memory, if `va` is in memory outside the
+ * device. */
 static enum memory_kind find_range(uint64_t va, uint64_t *first, uint64_t *bytes)
 {
     const struct fake_alloc *allocs = fake.allocs.items;

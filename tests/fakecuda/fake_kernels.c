@@ -42,7 +42,7 @@ enum {
 static const enum probe_kind walks[FIRST_READ] = {
     [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS, [4] = PROBE_SIDES};
 
-/* parameters of the kernels from FIRST_READ on */
+/* number of parameters of each kernel from FIRST_READ on */
 static const struct sim_access accesses[SHARED - FIRST_READ] = {
     {.access = ACCESS_READ, .bytes = 128}, {.access = ACCESS_READ, .bytes = 32},
     {.access = ACCESS_READ, .bytes = 512}, {.access = ACCESS_ATOMIC, .bytes = 32},
@@ -59,7 +59,7 @@ const char *fake_kernel_name(const char *name)
     return NULL;
 }
 
-/* The current launch. */
+/* The current launch of a kernel. */
 struct launch {
     const struct sim_desc *desc;
     struct fake_device *device;

@@ -1,7 +1,7 @@
 /* fake_nvml.c: a stand-in for libnvidia-ml.so.1, with the functions for MIG and MPS that reachd
  * calls. It reports the GPUs of the node, their MIG modes, their instances, and the number of
  * clients of MPS. CUDA_VISIBLE_DEVICES does not hide any GPU or instance. All other functions are
- * missing, as in an old library. */
+ * missing, like in an old library. */
 #include "tests/fakecuda/fake_state.h"
 
 #include <stdio.h>

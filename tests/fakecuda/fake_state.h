@@ -1,5 +1,5 @@
 /* fake_state.h: the state of the stand-in driver in one global, because a process has one driver.
- * Only one thread uses it at a time, like the real driver in a worker.
+ * Only one thread uses this state at a time, like the real driver in a worker.
  *
  * Device memory has adjacent addresses from a base for each GPU; the model gets an address minus
  * that base. An allocation of up to BACKED_BYTES has host memory behind it and can be copied to and
@@ -171,8 +171,8 @@ void fake_free_all(void);
  * model begins. */
 struct sim_machine *fake_machine_at(struct fake_device *device, uint64_t va, uint64_t *first);
 
-/* Defined in fake_driver.c: a stream, or NULL if there is none; the kind of the handle that is
- * mapped at `va`; the first step of calls in a context. */
+/* Defined in fake_driver.c. The functions return a stream, or NULL if there is none, and the kind
+ * of the handle that is mapped at `va`. The last one is the first step of calls in a context. */
 struct fake_stream *fake_stream_of(cu_stream stream);
 enum memory_kind fake_kind_of_map(uint64_t va);
 bool fake_is_compressed(uint64_t va);

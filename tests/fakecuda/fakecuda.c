@@ -293,7 +293,7 @@ cu_result cuGetErrorString(cu_result r, const char **text)
     return CU_SUCCESS;
 }
 
-/* First step of every call that needs cuInit. */
+/* This is the first step of every call that needs cuInit. */
 static cu_result enter_initialised(const char *call)
 {
     cu_result r = fake_enter(call);

@@ -1,11 +1,11 @@
-/* fakecuda.h: the control functions of the stand-in driver, beside the driver API. Resolve them
- * with dlsym. */
+/* fakecuda.h: the control functions of the stand-in driver, beside the driver API. A test finds
+ * these functions with dlsym. */
 #ifndef REACH_TESTS_FAKECUDA_FAKECUDA_H
 #define REACH_TESTS_FAKECUDA_FAKECUDA_H
 
 #include <stdint.h>
 
-/* Resources held and errors seen since the last start. */
+/* Resources that are held, and errors since the last start. */
 struct fakecuda_report {
     uint64_t calls; /* number of driver calls except cuGetErrorName and cuGetErrorString */
     uint32_t contexts;

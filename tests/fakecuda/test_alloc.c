@@ -1,5 +1,5 @@
 /* test_alloc.c: the allocators of libreach-cuda over the stand-in driver. It checks where arrays
- * lie, which resources are held, and that no failing driver call loses or leaks anything. */
+ * lie, which resources are held, and that no failing driver call loses or leaks memory. */
 #include "base/units.h"
 #include "base/rng.h"
 #include "clients/cuda/alloc/alloc_state.h"
@@ -290,7 +290,7 @@ static void pools_share_no_frame(void **state)
     check_nothing_held();
 }
 
-/* 40 arrays of 3/32 of a frame take four frames. */
+/* 40 arrays of 3/32 of a frame each take four frames. */
 static void small_arrays_are_packed(void **state)
 {
     (void)state;

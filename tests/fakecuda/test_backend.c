@@ -1,5 +1,5 @@
-/* test_backend.c: the code of the cuda source over the stand-in driver finds the properties of the
- * model. */
+/* test_backend.c: the code of the cuda source, run over the stand-in driver, finds the properties
+ * of the model. */
 #include "tests/fakecuda/backend.h"
 
 #include "base/stats.h"
@@ -37,8 +37,8 @@ static void every_kind_of_access_has_its_kernel(void **state)
     expect_nothing_held("kinds of access");
 }
 
-/* The mappings of the driver decide what is scattered. If half of the region is in runs of 4
- * MiB, misses there take twice as long. If it is in runs of a frame, the time of a miss does not
+/* The mappings of the driver decide what is scattered. If half of the region is in runs of 4 MiB,
+ * misses there take twice as long. If that half is in runs of a frame, the time of a miss does not
  * change. */
 static void short_runs_are_scattered(void **state)
 {
@@ -85,7 +85,7 @@ static uint32_t misses_beside(struct gpu *gpu, uint64_t shared_bytes, uint64_t w
 }
 
 /* Each 32 KiB of shared memory costs L1 one way, and not a second one. This also holds if the
- * driver ignores the preferred size, because the block takes its full amount. */
+ * driver ignores the preferred size, because the block takes its full amount of shared memory. */
 static void the_division_of_l1_is_the_one_asked_for(void **state)
 {
     static const char *const hints[] = {"", "nohints"};

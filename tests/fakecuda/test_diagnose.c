@@ -207,7 +207,7 @@ static void device_memory_within_and_beyond(void **state)
     f = diagnose(p, REACH + FRAME, true); /* reads take longer than the few misses explain */
     assert_near(f.out_of_reach, 0, 0);
     assert_absent(f.contiguous, "too little");
-    f = diagnose(p, 300 * MIB, false); /* part of the array would be in L2 */
+    f = diagnose(p, 300 * MIB, false); /* part of the array would fit into L2 */
     assert_absent(f.out_of_reach, "too short");
     assert_true(f.read_gbps.known && !f.part_gbps.known);
     assert_near(diagnose(p, 300 * MIB, true).out_of_reach, 0, 0);
@@ -414,7 +414,7 @@ static void wrong_arguments(void **state)
     OK(cuda.cuMemFree(p));
     end();
     o = options_of(false);
-    o.device = 3; /* the stand-in driver counts it as a misuse */
+    o.device = 3; /* the stand-in driver counts this call as a misuse */
     assert_int_not_equal(reach_diagnose(memory, GIB, &o, &f, &e), REACH_ALLOC_OK);
     assert_string_equal(e.call, "cuDeviceGet");
 }
@@ -477,7 +477,7 @@ static void nothing_is_held_whichever_call_fails(void **state)
     uint64_t ignored;
     uint32_t failures = 0;
     assert_false(life("", &calls));
-    /* All handles of the frames are treated the same, so a test of the first and the last is
+    /* All handles of the frames are treated alike, so a test of the first and the last handle is
      * enough. */
     for (uint64_t n = 1; n <= calls; n += n > 150 && n + 150 < calls ? 97 : 1) {
         char fault[64];

@@ -247,7 +247,7 @@ static void no_library_is_no_driver(void **state)
     assert_non_null(strstr(err.text, "libcuda"));
 }
 
-/* The kernel never ends: the caller gets the error within one second after the deadline. */
+/* If the kernel never ends, the caller receives the error within one second after the deadline. */
 static void a_hung_kernel_ends_at_the_deadline(void **state)
 {
     (void)state;

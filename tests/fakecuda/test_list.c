@@ -2,7 +2,7 @@
  * GPU is its number. */
 #include "tests/fakecuda/backend.h"
 
-/* far longer than a healthy GPU takes on a slow machine */
+/* a limit far longer than a healthy GPU takes on a slow machine */
 enum { IDENTIFY_MS = 3000, GPUS = 4 };
 
 struct found {

@@ -258,7 +258,8 @@ static void every_call_for_other_memory_may_fail(void **state)
                        (unsigned long long)(n == 0 ? UINT32_MAX : n));
         begin(WITH_KINDS "|" WITH_KINDS);
         assert_int_equal(gpu_list(&options, id, 2, &listed, NULL), STATUS_OK);
-        begin(control); /* the list uses child processes, whose calls are not counted here */
+        begin(
+            control); /* the list of GPUs uses child processes, whose calls are not counted here */
         s = gpu_open(&options, id[0].uuid, &gpu, &err);
         for (int kind = MEMORY_MANAGED_DEVICE; s == STATUS_OK && kind < MEMORY_KIND_COUNT; kind++) {
             enum reason reason = REASON_NONE;

@@ -161,7 +161,7 @@ static enum outcome run_case(uint64_t seed, uint64_t number, enum trace *out_tra
     return outcome;
 }
 
-/* Makes every `step`th measurement, starting with number `first`. */
+/* Makes every `step`th measurement, starting with measurement `first`. */
 static void run_cases(uint64_t seed, uint64_t first, uint64_t count, uint64_t chunk_step,
                       struct tally *out)
 {
@@ -178,7 +178,7 @@ static void run_cases(uint64_t seed, uint64_t first, uint64_t count, uint64_t ch
     }
 }
 
-/* Runs in a process of its own and writes its tally to the pipe. */
+/* This function runs in a process of its own and writes its tally to the pipe. */
 static int start_process(uint64_t seed, uint64_t first, uint64_t count, uint64_t step)
 {
     int ends[2];
@@ -247,8 +247,9 @@ static void none_is_wrong(void **state)
     assert_true(tally.count[GAPS][RIGHT] > 0);
 }
 
-/* Beside these neighbors, a measurement counts as clean but lacks a level or does not end, unless
- * sweeps must agree, a control is made, and probes without information are counted. */
+/* Beside these neighbors, a measurement can count as clean and still lack a level, or not end.
+ * Three rules prevent this: sweeps must agree, a control is made, and probes without information
+ * are counted. */
 static const struct {
     const char *chip, *neighbor;
     uint32_t states; /* 2 means that the neighbor comes and goes */

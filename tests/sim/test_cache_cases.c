@@ -59,8 +59,8 @@ static void lines_of_l1_repeat(void **state)
     }
 }
 
-/* Changes cycles of 1/16 to 5/16 more lines than fit. No load misses in the shortest, and every
- * load in the longest, like in an H200. */
+/* Changes cycles of 1/16 to 5/16 more lines than fit. No load misses in the shortest cycle, and
+ * every load misses in the longest, like in an H200. */
 static void make_ends_plain(struct observation *o)
 {
     enum { LINE = 128, FITS = 224 * KIB / LINE, HIT = 46, MISS = 308 };
@@ -95,8 +95,8 @@ static void keep_what_is_in_order(struct observation *o)
         }
 }
 
-/* If words in every second sector do not overflow the cache, that is no evidence unless words in
- * all sectors do. */
+/* Words in every second sector may not overflow the cache. This is evidence only if words in all
+ * sectors do overflow it. */
 static void a_line_is_not_ruled_out_by_what_stays(void **state)
 {
     struct hierarchy_estimate e;
@@ -107,9 +107,9 @@ static void a_line_is_not_ruled_out_by_what_stays(void **state)
     assert_int_equal(e.caches[CACHE_L1].line_bytes.v, 128);
 }
 
-static uint32_t one_of; /* one word in this number misses, at a spacing of about two lines */
+static uint32_t one_of; /* one word of this number misses, if words are about two lines apart */
 
-/* Adds misses to walks with a stride of 11/8 and 9/8 of two lines. The walks of 11/8 cover 8/11 of
+/* Adds misses to walks with a stride of 11/8 or 9/8 of two lines, whose footprint contains 8/11 of
  * the lines that fit. */
 static void miss_where_a_hash_would(struct observation *o)
 {
@@ -124,8 +124,8 @@ static void miss_where_a_hash_would(struct observation *o)
 }
 
 /* In a footprint that fits, 5 to 14 % of the loads of an H100 miss, because a hash chooses its
- * sets. This rate is above noise, and below the rate of a walk of every line. It does not mean that
- * a longer line misses together. */
+ * sets. This rate is above noise, and below the rate of a walk of every line. The misses do not
+ * mean that the line is longer. */
 static void a_hash_overflows_what_would_fit(void **state)
 {
     struct hierarchy_estimate e;
@@ -154,7 +154,7 @@ static void blur_the_end(struct observation *o)
     }
 }
 
-/* A hash may put one line too many into a few sets long before a cache is full. */
+/* A hash may put one line more than fits into a few sets, long before a cache is full. */
 static void a_line_and_a_policy_need_no_sharp_end(void **state)
 {
     static const struct {
@@ -381,8 +381,8 @@ static void a_size_of_l2_knows_the_noise(void **state)
         assert_in_range(size.v, L2_BYTES - STEP, L2_BYTES + STEP);
 }
 
-/* Checks that the line length of an L1 of this description is this number or unknown. It may be
- * unknown for at most `most_unknown` of LINE_SEEDS seeds of the noise. */
+/* Checks that the line length of an L1 of this description is this number or unknown. The length
+ * may be unknown for at most `most_unknown` of LINE_SEEDS seeds of the noise. */
 static void expect_line(const char *l1, uint64_t line_bytes, uint32_t most_unknown)
 {
     const uint32_t seeds = test_share(LINE_SEEDS, LINE_SEEDS / 3);

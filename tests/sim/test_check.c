@@ -95,7 +95,7 @@ static void profiles_do_not_hold_against_others(void **state)
     sim_measure_free(&m);
 }
 
-/* A chip with this many measured levels and groups matches itself. */
+/* A chip with this number of measured levels and groups matches itself. */
 static void expect_holds(const char *text, uint32_t levels, uint32_t groups)
 {
     struct sim_measure m;
@@ -270,7 +270,8 @@ static void fewer_entries_are_found(void **state)
     changes_are_found(halve_a_level);
 }
 
-/* An empty fingerprint needs no probe. It holds if the identity of the GPU is the same. */
+/* An empty fingerprint needs no probe. The fingerprint holds if the identity of the GPU is the
+ * same. */
 static void an_empty_fingerprint_asks_nothing(void **state)
 {
     struct fingerprint fp;

@@ -157,7 +157,7 @@ static void full_has_evidence_for_all(void **state)
     }
 }
 
-/* Depth quick does not measure sets. */
+/* At depth quick, sets are not measured. */
 static void quick_has_none_for_what_it_does_not_ask(void **state)
 {
     struct sim_measure m;

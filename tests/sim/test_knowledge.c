@@ -39,7 +39,7 @@ enum {
     LONG_CASES = 100000
 };
 
-/* One chip, alone and beside each kind of neighbor. */
+/* GPUs that describe one chip: alone, and beside each kind of neighbor. */
 struct chip {
     char text[SIM_MEASURE_MAX_STATES][TEXT];
     struct truth truth;

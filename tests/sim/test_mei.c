@@ -1,6 +1,6 @@
 /* test_mei.c: golden tests from Mei and Chu, Dissecting GPU Memory Hierarchy through
- * Microbenchmarking, 2016: caches of the paper as levels of the model, walked like in the paper,
- * and the replacement of figure 11 as input of the analysis.
+ * Microbenchmarking, 2016. Caches of the paper are levels of the model and are walked like in the
+ * paper. The replacement in figure 11 is also an input of the analysis.
  *
  * A level of the model is a cache if its entry is a line. Words have 4 bytes.
  */
@@ -19,7 +19,7 @@
 
 enum { WORD_BYTES = 4 };
 
-/* A cache of `sets` sets of `ways` lines. */
+/* Writes a cache of `sets` sets of `ways` lines. */
 static struct sim_level cache(uint64_t line_bytes, uint32_t sets, uint32_t ways)
 {
     return (struct sim_level){.entry_bytes = line_bytes,
@@ -71,8 +71,8 @@ static void twelve_words(void **state)
     assert_int_equal(misses_of_a_lap(&desc, WORD_BYTES, 12, 2), 0);
 }
 
-/* Table 5 and section 4.3: the texture L1 of Kepler has 12 KB, lines of 32 bytes, 4 sets of 96
- * ways; bits 7 and 8 of the address choose the set. Average latencies do not identify this
+/* Table 5 and section 4.3: the texture L1 of Kepler has 12 KB, lines of 32 bytes, and 4 sets of 96
+ * ways. Bits 7 and 8 of the address choose the set. Average latencies do not identify this
  * structure; the number of missing lines does. */
 static void texture_cache_of_the_gtx780(void **state)
 {
@@ -125,7 +125,7 @@ static void figure_11(void **state)
 }
 
 /* From traces, the analysis finds that such a level does not evict the oldest line, and that the
- * same level with LRU does. */
+ * same level with LRU evicts the oldest line. */
 static void figure_11_is_not_lru(void **state)
 {
     static const struct {

@@ -125,7 +125,7 @@ static void the_papers_shared_memory_is_found(void **state)
 }
 
 /* Section 6.1: 47 cycles and two loads of a warp per cycle need 94 warps, and an SM of the GTX780
- * has 64. So one load of each warp is too few, and two are enough. */
+ * has 64. So one load of each warp is not enough, and two loads are enough. */
 static void little_needs_more_warps_than_there_are(void **state)
 {
     struct fingerprint fp;
@@ -157,7 +157,7 @@ static void passes_are_those_of_the_paper(void **state)
     }
     assert_int_equal(banks_passes(32, 8, 4, 8), 1);
     assert_int_equal(banks_passes(32, 8, 4, 12), 2);
-    assert_int_equal(banks_passes(32, 8, 4, 24), 1); /* figure 18: stride 6 */
+    assert_int_equal(banks_passes(32, 8, 4, 24), 1); /* figure 18 of the paper, for a stride of 6 */
     assert_int_equal(banks_passes(32, 8, 4, 128), 16);
     assert_int_equal(banks_passes(32, 4, 8, 8), 2);
     assert_int_equal(banks_passes(32, 4, 16, 16), 4);

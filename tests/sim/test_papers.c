@@ -87,8 +87,8 @@ static int measure(void **state)
 #define GAIN       1.03
 
 /* Section 2.1 has the slowdowns that scopes should undo: 4.3 on the P100, and 13.3 on the K80. The
- * slowdown of the K80 is taken relative to 2 GB, because only then can scopes of 2 GB gain a factor
- * of 13 (section 6.1).
+ * slowdown of the K80 is relative to 2 GB, because only then can scopes of 2 GB gain a factor of 13
+ * (section 6.1).
  */
 static void test_slowdowns(void **state)
 {
@@ -138,8 +138,8 @@ static void test_k80_2g(void **state)
     assert_in_range(10 * gain(&papers.k80, 11468 * MIB, scope, papers.k80_scan_gps), 115, 145);
 }
 
-/* "128MB TLB scopes are not beneficial"; of 2 GB: "a speedup of 2x can be achieved for accesses of
- * 16GB". */
+/* "128MB TLB scopes are not beneficial". For scopes of 2 GB, "a speedup of 2x can be achieved for
+ * accesses of 16GB". */
 static void test_p100(void **state)
 {
     const uint64_t scope = 2048 * MIB; /* the reach of L2 less one entry */

@@ -26,7 +26,8 @@ struct take {
     struct sim_measure m;
 };
 
-/* A campaign that keeps its results in memory requests the same probes as one that does not. */
+/* A campaign that keeps its results in memory requests the same probes as a campaign that does
+ * not. */
 static void as_without_memo(const struct observation_set *set, const struct campaign_step *step,
                             void *data)
 {
@@ -164,8 +165,8 @@ static void another_seed_is_the_same_structure(void **state)
     }
 }
 
-/* The worst noise that a simulated GPU must support: a standard deviation of five cycles, and one
- * load in a hundred that takes 500 cycles more. */
+/* The worst noise that the analysis must support has a standard deviation of five cycles. One load
+ * in a hundred takes 500 cycles more. */
 static void noise_makes_nothing_wrong(void **state)
 {
     const char *profile = *state;

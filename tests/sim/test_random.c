@@ -1,9 +1,9 @@
 /* test_random.c: random simulated GPUs that do not exist, measured and analyzed. Every field must
  * be right or "not sure".
  *
- * Each case is one GPU, named by its seed. REACH_CASES=n draws n of them (500 for a release).
- * REACH_SEED=s starts at another seed. Without REACH_CASES it runs only that one, and prints its
- * description and all fields that are not right.
+ * Each case is one GPU, named by its seed. REACH_CASES=n draws n GPUs (500 for a release).
+ * REACH_SEED=s starts at another seed. Without REACH_CASES, only the GPU with this seed is run, and
+ * its description and all fields that are not right are printed.
  */
 #include "gpu/sim/sim_profiles.h"
 #include "tests/share.h"

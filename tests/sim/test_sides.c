@@ -1,8 +1,8 @@
 /* test_sides.c: the sides of the L2 of random simulated GPUs. Each value must be right or not sure,
- * never wrong. A third of the GPUs have one side. Granules have 128 bytes to 64 KiB. The far side
- * takes 20 to 300 cycles more, the latencies of lines of one side differ by up to 120 cycles, and
- * loads vary by some cycles. REACH_CASES=n sets the number of GPUs (300, fewer under a sanitizer).
- * REACH_SEED repeats a run. */
+ * never wrong. A third of the GPUs have one side. Granules have 128 bytes to 64 KiB. Loads from the
+ * far side take 20 to 300 cycles more. The latencies of lines of one side differ by up to 120
+ * cycles, and loads vary by some cycles. REACH_CASES=n sets the number of GPUs (300, fewer under a
+ * sanitizer). REACH_SEED repeats a run. */
 #include "analysis/caches/sides.h"
 #include "base/rng.h"
 #include "base/units.h"
@@ -118,7 +118,8 @@ static bool is_true(const struct chip *chip, const struct fingerprint_l2 *l2)
         if (l2->side_of_sm.group_of_sm[sm] != chip->side_of[sm])
             return false;
     /* Lines of one side are spread evenly, and the medians of some 32 lines of either side are
-     * compared. The standard error is 0.125 of the spread, and this limit is five of them. */
+     * compared. The standard error is 0.125 of the spread, and this limit is five standard
+     * errors. */
     return fabs(apart - chip->far_cycles) <= 4 + 0.625 * chip->spread_cycles;
 }
 

@@ -1,9 +1,9 @@
 /* truth.c: see truth.h.
  *
- * The onset is found by walking the model without noise, at a stride of one entry: bisecting
- * between a footprint that never misses and one that does. The onset is not always the number of
- * entries. Pages that stay in a nearer level cause no requests to a farther one, and a hash may
- * overfill one set before the others are full.
+ * To find the onset, the model is walked without noise at a stride of one entry. A bisection starts
+ * between a footprint that never misses and a footprint that does. The onset is not always the
+ * number of entries. Pages that stay in a nearer level cause no requests to a farther level. A hash
+ * may overfill one set before the others are full.
  */
 #include "tests/sim/truth.h"
 
@@ -48,8 +48,8 @@ static uint32_t misses(const struct walker *w, uint32_t k, uint32_t pages)
     return count;
 }
 
-/* Returns the smallest number of pages at which more than `share` of the loads miss level k, or 0
- * if no tested number has this property. */
+/* Returns the smallest number of pages at which more than `share` of the loads miss level k.
+ * Returns 0 if no tested number has this property. */
 static uint32_t fewest(const struct walker *w, uint32_t k, double share)
 {
     uint32_t lo = 0;

@@ -1,5 +1,5 @@
-/* truth.h: the result of a perfect measurement of a simulated GPU, computed from the model, and its
- * comparison with a fingerprint: every number is right, not sure, or wrong. */
+/* truth.h: computes the result of a perfect measurement of a simulated GPU from the model, and
+ * compares it with a fingerprint. Every number of the fingerprint is right, not sure, or wrong. */
 #ifndef REACH_TESTS_SIM_TRUTH_H
 #define REACH_TESTS_SIM_TRUTH_H
 
@@ -17,7 +17,7 @@ struct truth_level {
                            they never all miss */
     double penalty_cycles;
     /* Highest cost that a step of this level can show. If the level is distinct from its neighbors,
-     * it equals penalty_cycles. Otherwise it includes misses of a neighbor. */
+     * this cost equals penalty_cycles. Otherwise the cost includes misses of a neighbor. */
     double most_cycles;
     bool lru;
     bool steady; /* whether this level and all nearer ones are deterministic, so that a walk gives
@@ -41,7 +41,7 @@ void truth_of(const struct sim_desc *desc, struct truth *out);
 /* The result of a comparison. */
 struct truth_score {
     uint32_t right;
-    uint32_t not_sure; /* fields without a value, and distinct levels that do not exist */
+    uint32_t not_sure; /* number of fields without a value */
     uint32_t wrong;
     char text[1024]; /* one line for each field that is not right */
 };

@@ -1,5 +1,6 @@
-/* test_api_hostile.c: bodies, malformed and hostile requests, slow and many clients. The server
- * must survive each case, and no measurement may start that was not requested. */
+/* test_api_hostile.c: request bodies, malformed and hostile requests, slow clients, and many
+ * clients. The server must survive each case, and no measurement may start that was not
+ * requested. */
 #include "tests/unit/support/api_fixture.h"
 
 #include <stdio.h>
@@ -214,7 +215,7 @@ static void test_raw_nul(void **state)
     assert_int_equal(a.status, 400);
     free(a.body);
     api_ask_bytes(f, in_value, sizeof(in_value) - 1, &a);
-    free(a.body); /* the library truncates the value; the request itself is complete */
+    free(a.body); /* the library truncates the value of the field, but the request is complete */
     assert_int_equal(api_status_of(f, API_REQUEST("GET /healthz", "")), 200);
 }
 

@@ -234,8 +234,8 @@ void bench_files_free(struct bench_files *take)
     take->count = 0;
 }
 
-/* Makes the level private, shared by groups of any sizes, or shared by the whole GPU. At least as
- * many SMs share it as share a nearer level. */
+/* Makes the level private, shared by groups of any sizes, or shared by the whole GPU. It is never
+ * shared by fewer SMs than a nearer level. */
 static void random_groups(struct rng *rng, struct bench_gpu *gpu, uint32_t level)
 {
     uint16_t *const of = gpu->levels[level].group_of_sm;

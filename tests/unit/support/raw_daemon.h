@@ -15,7 +15,7 @@ struct raw_daemon {
     const char
         *answer; /* NULL means that the server sends no answer and keeps the connection open */
     size_t bytes;
-    bool drips;   /* sends the answer byte by byte, without end */
+    bool drips;   /* sends the answer byte by byte */
     bool endless; /* repeats the answer without end */
     bool closes;  /* closes the connection after the answer */
     char last[512];

@@ -30,7 +30,7 @@ static char *page_of(const struct snapshot *s)
     return text;
 }
 
-/* A snapshot of one GPU with an empty fingerprint. */
+/* Makes a snapshot of one GPU with an empty fingerprint. */
 static struct snapshot *one_gpu(void)
 {
     struct snapshot *s = snapshot_draft(1);

@@ -171,7 +171,8 @@ static void test_deadline(void **state)
     struct api_answer a;
     int fd;
 
-    api_restart(f, NSEC_PER_SEC, 0); /* long enough for the request to reach the reader */
+    api_restart(f, NSEC_PER_SEC,
+                0); /* a deadline that is long enough for the request to reach the reader */
     fd = ask_history(f);
     await_entry(1);
     while (api_pump(f, fd, API_HANG_MS)) {

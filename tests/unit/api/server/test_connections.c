@@ -15,7 +15,7 @@
 
 enum { PLACES = 24, STEPS = 4000, DEADLINE = 1000 };
 
-/* A connection is a pair of sockets. The far end detects when the near end is shut down. */
+/* A connection is a pair of sockets. The far end is readable when the near end is shut down. */
 struct place {
     struct connection *client; /* NULL if the place is free */
     int far;
@@ -103,10 +103,8 @@ static void test_against_each_clock(void **state)
             close_place(&all, p);
         } else {
             connections_begin(&all, p->client, now);
-            p->since =
-                p->answered
-                    ? now
-                    : p->since; /* the time of the first request begins when the connection opens */
+            p->since = p->answered ? now : p->since; /* the time of the first request counts from
+                                                        the opening of the connection */
         }
         if (rng_below(&rng, 4) == 0)
             reap(&all, places, now);

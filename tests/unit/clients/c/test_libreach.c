@@ -298,7 +298,7 @@ static void test_confirmed_answer(void **state)
     assert_string_equal(reach_answer_body(f->answer, NULL), GOOD);
     assert_int_equal(windows_of(f)->window[1].length_bytes, 400);
 
-    /* Another request has another answer. A new tag means a new answer. */
+    /* Another request has another answer. If the tag of the request changes, the answer is new. */
     f->reply.tag = "two";
     f->reply.body = PLACEMENT(BASIS(GPU, FP_B, "false"), WINDOWS, "[1,0,0]");
     assert_int_equal(ask(f, GPU, 1000, 0), REACH_OK);
@@ -311,7 +311,7 @@ static void test_many_questions(void **state)
 {
     struct fixture *f = *state;
 
-    /* There are more answers than the cache holds, so the oldest one is requested again. */
+    /* There are more answers than the cache holds, so the oldest answer is requested again. */
     for (int round = 0; round < 2; round++) {
         for (uint64_t granularity = 0; granularity < 100; granularity++)
             assert_int_equal(ask(f, GPU, 1000, granularity), REACH_OK);
@@ -393,7 +393,7 @@ static void test_daemon_goes_away(void **state)
     stub_stop(&f->stub);
     refused(f, REACH_UNREACHABLE, "systemctl start reachd");
 
-    /* The answer that the job holds is still valid and has an age. */
+    /* The answer that the job holds is still valid, and its age is known. */
     assert_int_equal(reach_window_of_sm(&reach_answer_placement(held)->windows, 1, &window, NULL),
                      REACH_OK);
     assert_int_equal(window, 1);

@@ -1,6 +1,6 @@
-/* test_libreach_threads.c: one handle, many threads, and a daemon whose fingerprint changes
- * often. It is meant for the thread sanitizer. Each answer must come from one fingerprint and
- * match its request. */
+/* test_libreach_threads.c: one handle, many threads, and a daemon whose fingerprint changes often.
+ * The test is meant for the thread sanitizer. Each answer must come from one fingerprint and match
+ * its request. */
 #include "clients/c/reach.h"
 #include "tests/share.h"
 #include "tests/unit/support/stub_daemon.h"
@@ -161,9 +161,9 @@ static void *work_until_stopped(void *cls)
 }
 
 /* Threads of the parent use the handle during the fork. Each child has the idle connections and the
- * cache of that moment. It must neither hang nor get an answer that belongs to the parent. The test
- * does not run with a sanitizer, because a child inherits locks of its malloc that other threads
- * hold. */
+ * cache of that moment. The child must neither hang nor receive an answer that belongs to the
+ * parent. The test does not run with a sanitizer, because a child inherits locks of its malloc that
+ * other threads hold. */
 static void test_fork_beside_running_calls(void **state)
 {
     struct changing *changing;

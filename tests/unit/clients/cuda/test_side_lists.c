@@ -18,7 +18,8 @@ enum { CASES = 400, GRANULES_MOST = 3000, NEAR = 300, CONTRAST = 180 };
 
 static struct rng rng;
 
-/* A buffer whose granules are timed from both sides, with an error of at most `noise` cycles. */
+/* Makes a buffer whose granules are timed from both sides, with an error of at most `noise`
+ * cycles. */
 struct buffer {
     uint64_t granules;
     bool side[GRANULES_MOST];

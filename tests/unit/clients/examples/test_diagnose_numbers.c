@@ -1,5 +1,6 @@
-/* test_diagnose_numbers.c: the host side of the example diagnose, with an exported fingerprint: the
- * numbers that it reads from the fingerprint, the planner's answer, and the lines of JSON. */
+/* test_diagnose_numbers.c: the host side of the example diagnose, with an exported fingerprint. The
+ * tests check the numbers that it reads from the fingerprint, the planner's answer, and the lines
+ * of JSON. */
 #include "clients/examples/diagnose.h"
 
 #include <setjmp.h>

@@ -79,7 +79,7 @@ static void update(uint64_t *table, uint64_t elements, const struct gups_options
     }
 }
 
-/* Parts with random bounds, which are multiples of a line; some parts are empty. */
+/* Makes parts with random bounds, which are multiples of a line; some parts are empty. */
 static void random_windows(struct reach_window *window, uint32_t count, uint64_t bytes)
 {
     uint64_t end = 0;

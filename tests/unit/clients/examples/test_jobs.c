@@ -370,7 +370,8 @@ static void options_are_read(void **state)
     }
 }
 
-/* Published values of Murmur3's finalizers. Results spread over a range stay in it. */
+/* Published values of Murmur3's finalizers. A result that is mapped to a range is inside the
+ * range. */
 static void elements_are_what_they_should_be(void **state)
 {
     uint64_t seen = 0;

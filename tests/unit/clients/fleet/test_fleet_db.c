@@ -179,7 +179,7 @@ static void compare_metric(void *self, const char *name, enum known known, doubl
     w->count++;
 }
 
-/* The statement that stores a series has the same list as metrics.h. */
+/* The statement that stores a series has the same list of metrics as metrics.h. */
 static enum status check_judged(void *self, const char *const *values, struct err *err)
 {
     (void)self;
@@ -380,8 +380,8 @@ static void test_inconsistent_answers(void **state)
     free(fp);
 }
 
-/* If two hosts report the same GPU, it is stored for both hosts and counts for neither. The other
- * GPUs of the hosts count. */
+/* If two hosts report the same GPU, the GPU is stored for both hosts and counts for neither. The
+ * other GPUs of the hosts count. */
 static void test_uuid_conflict(void **state)
 {
     struct fleet_db *const db = fleet_fixture_fresh();

@@ -39,7 +39,7 @@ struct truth {
     double penalty;         /* penalty of level 1 in cycles, without noise */
     bool broken;            /* level 2 has fewer entries than on other GPUs */
     struct fingerprint *fp; /* owned; NULL if the GPU has no fingerprint */
-    int64_t measured;       /* the survey for which it was last measured */
+    int64_t measured;       /* number of the survey for which the GPU was last measured */
 };
 
 struct fleet {
@@ -222,7 +222,7 @@ static double number(const json_t *row, const char *name)
     return json_number_value(json_object_get(row, name));
 }
 
-/* Returns whether the latest survey has seen this GPU. */
+/* Returns whether the latest survey contains this GPU. */
 static const struct truth *seen(const struct fleet *f, uint32_t h, uint32_t k)
 {
     return f->answers[h] && f->at[h][k] >= 0 ? &f->gpus[f->at[h][k]] : NULL;
@@ -341,7 +341,7 @@ static void check_spread(const struct fleet *f, struct fleet_db *db)
     json_decref(rows);
 }
 
-/* Returns one of the two measured metrics, which may be unknown. */
+/* Returns the value of one of the two measured metrics, which may be unknown. */
 static struct maybe_f64 metric_of(const struct truth *t, int metric)
 {
     return metric == 0 ? t->fp->levels[0].miss_penalty_cycles : t->fp->throughput.whole_memory_gbps;
@@ -490,7 +490,7 @@ static void add_one(struct fleet_db *db, uint32_t host, const struct fingerprint
 }
 
 /* `gpus` chips are measured twice with a noise of a thousandth. In the second measurement, the miss
- * penalty of GPU 1 is 25 % higher, GPU 2 has lost an entry, and the penalties of all GPUs rise by
+ * penalty of GPU 1 is 25 % higher, and GPU 2 has lost an entry. The penalties of all GPUs rise by
  * the share `shift`. */
 static void two_surveys(struct fleet_db *db, uint32_t gpus, double shift)
 {

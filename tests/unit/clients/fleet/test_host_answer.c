@@ -82,7 +82,8 @@ static void what_a_daemon_says(void **state)
     for (int i = 0; i < CASES; i++) {
         json_t *const document = make_document();
         char *const text = json_dumps(document, JSON_COMPACT);
-        /* The document is written and read again, like on the wire. */
+        /* Writes the document as text and reads it again, like in a transfer between two processes.
+         */
         json_t *const again = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
         const struct host_answer *const c = read(again, STATUS_OK, NULL);
         assert_string_equal(c->daemon_version, "1.2 [31m");

@@ -354,8 +354,8 @@ static void random_item(struct text *expression, char (*names)[64], uint32_t *co
             const int width = (int)rng_below(&rng, 6);
             const bool single = high == low && rng_below(&rng, 2);
             put(expression, r == 0 ? "[%0*" PRIu64 : ",%0*" PRIu64, width, low);
-            /* The upper bound has the same padding, or none. Without padding it has no leading
-             * zero. */
+            /* The upper bound has the padding of the lower bound, or none. Without padding the
+             * bound has no leading zero. */
             if (!single)
                 put(expression, "-%0*" PRIu64, rng_below(&rng, 2) ? width : 0, high);
             for (uint64_t v = low; v <= high; v++)

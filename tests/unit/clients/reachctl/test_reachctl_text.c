@@ -1,5 +1,5 @@
 /* test_reachctl_text.c: the printed form of fields of a document in reachctl. The objects of the
- * program are not in the library, so the file itself is included. */
+ * program are not in a library, so this test includes the source file text.c itself. */
 #include "clients/reachctl/text.c"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* test_slurm_parts.c: the parts of the plugin for Slurm, without Slurm: one answer within a
- * deadline, for any behavior of the peer; the GPUs of a task; and the lines that may be added to
- * the environment of a job. */
+/* test_slurm_parts.c: the parts of the plugin for Slurm, without Slurm. The tests check that
+ * fetching ends within the deadline for any behavior of the peer. They also check the GPUs of a
+ * task, and the lines that may be added to the environment of a job. */
 #include "clients/slurm/devices.h"
 #include "clients/slurm/fetch.h"
 #include "clients/slurm/variables.h"
@@ -323,7 +323,8 @@ static void test_room(void **state)
     assert_false(variables_any(none));
     assert_true(variables_any(some));
     assert_int_equal(getrlimit(RLIMIT_STACK, &before), 0);
-    small = (struct rlimit){1 << 20, before.rlim_max}; /* 256 KiB for arguments and environment */
+    small = (struct rlimit){
+        1 << 20, before.rlim_max}; /* 256 KiB are set aside for arguments and environment */
     assert_int_equal(setrlimit(RLIMIT_STACK, &small), 0);
     assert_true(variables_fit(some, (128 << 10) - 100));
     assert_false(variables_fit(some, 128 << 10));

@@ -356,8 +356,8 @@ static void test_wrong_arguments(void **state)
     raw_stop(&d);
 }
 
-/* The stand-in also opens files while it serves, so the count of open files before the first task
- * is compared with the count after the last. */
+/* The stand-in also opens files while it serves. So the number of open files is compared before the
+ * first task and after the last. */
 static int files_at_first;
 
 static int count_files(void **state)

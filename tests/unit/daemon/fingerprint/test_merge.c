@@ -1,6 +1,6 @@
 /* test_merge.c: a merge never loses known values. The tests are exact cases, and properties of
- * random pairs of fingerprints. A merged fingerprint is valid and has at least as many values of
- * each part as either source. It names the source of each kept part, and can be written as JSON and
+ * random pairs of fingerprints. A merged fingerprint is valid and lacks no value of a part that
+ * the source of the part has. It names the source of each kept part, and can be written as JSON and
  * read back. TEST_SEED repeats a run. */
 #include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_fingerprint.h"

@@ -285,8 +285,8 @@ static void test_empty_file(void **state)
     store_close(fixture_open(path));
 }
 
-/* Runs `body` in a child. The child runs as user nobody if this is requested and the test runs as
- * root. The asserts of cmocka do not work in the child. */
+/* Runs `body` in a child. The child runs as an unprivileged user if this is requested and the test
+ * runs as root. The asserts of cmocka do not work in the child. */
 static int in_child(int (*body)(const char *directory), bool as_nobody, const char *directory)
 {
     int status = 0;

@@ -239,7 +239,7 @@ static void what_is_left_out_is_read(void **state)
     assert_true(rlt_left_out_share(&(struct rlt_left_out){1, 1, 1, 0}, 1) == 0.75);
 }
 
-/* A file of version 1. */
+/* A trace file of version 1 of the format. */
 static void version_1_is_read(void **state)
 {
     static const char *const stored[] = {"gather", "grouping", "imported",

@@ -311,7 +311,7 @@ static void damaged_accelsim_traces_are_refused(void **state)
 
 #define LOAD "0020 ffffffff 1 R2 LDG.E 1 R4 4 1 0x7f0000000000 4\n"
 
-/* A kernel whose text was truncated at a line. */
+/* The text of this kernel was truncated at a line. */
 static void cut_accelsim_traces_are_refused(void **state)
 {
     (void)state;

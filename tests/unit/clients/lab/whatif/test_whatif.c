@@ -26,7 +26,8 @@
 /* The largest difference between what-if and plan on random traces. */
 static const double AGREE = 0.03;
 
-/* Returns the number of accesses of a random trace. A quarter of it is enough for AGREE. */
+/* Returns the number of accesses of a random trace. A quarter of this number is enough for
+ * AGREE. */
 static uint64_t random_accesses(void)
 {
     return test_part(1 << 20, 1 << 18, 1 << 18);

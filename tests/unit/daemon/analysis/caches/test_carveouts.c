@@ -16,7 +16,8 @@ enum { SMS = 132 };
 static struct fingerprint fp;
 
 /* Random reads of 128 bytes on an H200 (2026-11-24). A row has the size of the working set in KiB,
- * GB/s with the same set for all SMs, and GB/s with a set for each SM. 0 means not measured. */
+ * and two throughputs in GB/s. The first is for the same set in all SMs, the second for a set for
+ * each SM. 0 means not measured. */
 static const double h200[][3] = {{64, 24334, 0},       {96, 24353, 0},       {128, 19563, 0},
                                  {512, 15621, 0},      {1024, 13846, 24331}, {4096, 10732, 24331},
                                  {8192, 10095, 24331}, {12288, 9912, 24330}, {16384, 9805, 20690},
@@ -76,8 +77,8 @@ static void what_reads_kept_must_be_there(void **state)
     assert_false(is_believed());
 }
 
-/* This is an L2, not an L1: its curves for shared and for own sets bend at the same total of
- * bytes. */
+/* These curves are limited by an L2 and not by an L1: for shared and for own sets they bend at the
+ * same total of bytes. */
 static void what_an_l2_kept_says_nothing(void **state)
 {
     (void)state;

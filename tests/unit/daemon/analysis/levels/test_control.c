@@ -1,5 +1,5 @@
-/* test_control.c: the control detects evicted entries, and nothing if none are evicted. Two sweeps
- * that disagree do not confirm each other. Cases are random, and the seed is printed. */
+/* test_control.c: the control detects evicted entries, and it reports none if none are evicted. Two
+ * sweeps that disagree do not confirm each other. Cases are random, and the seed is printed. */
 #include "analysis/levels/control.h"
 #include "analysis/levels/levels.h"
 #include "base/rng.h"
@@ -84,7 +84,7 @@ static void misses_at_random_are_no_flush(void **state)
     }
 }
 
-/* Each climb of the control needs a level of its own. */
+/* For each rise in the control, the sweep must have found a level. */
 static void climbs_need_levels(void **state)
 {
     (void)state;

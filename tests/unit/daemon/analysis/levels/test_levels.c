@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Measures everything and returns the levels. */
+/* Makes all probes that the level searches request, and returns the levels. */
 static uint32_t levels_of(struct paper_gpu *gpu, struct level_estimate *out)
 {
     struct observation_set set;
@@ -44,7 +44,7 @@ static void nothing_seen_is_no_level(void **state)
     paper_gpu_begin(&gpu, &set);
     assert_int_equal(levels_estimate(&set, levels), 0);
     gpu.level_count = 1;
-    gpu.levels[0].fits = 1u << 30; /* no footprint in the range overflows it */
+    gpu.levels[0].fits = 1u << 30; /* no footprint in the range exceeds the level */
     gpu.levels[0].saturated = gpu.levels[0].fits + 1;
     assert_int_equal(levels_of(&gpu, levels), 0);
     observation_set_free(&set);

@@ -1,4 +1,4 @@
-/* test_sweep.c: steps in one footprint sweep, over hand-made rows of cycles. */
+/* test_sweep.c: finds steps in one footprint sweep, from hand-made rows of cycles. */
 #include "analysis/levels/sweep.h"
 #include "base/rng.h"
 #include "tests/unit/support/paper_gpu.h"

@@ -1,5 +1,5 @@
-/* test_floorplan.c: dies are drawn, SMs are removed, and the others are numbered like a chip
- * numbers them. Conclusions are compared with the drawn die. REACH_SEED repeats a run of the
+/* test_floorplan.c: dies are drawn at random, some SMs are removed, and the others are numbered
+ * like on a real chip. Conclusions are compared with the drawn die. REACH_SEED repeats a run of the
  * random cases. */
 #include "analysis/sharing/floorplan.h"
 #include "base/rng.h"

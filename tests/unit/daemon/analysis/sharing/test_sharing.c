@@ -1,4 +1,4 @@
-/* test_sharing.c: which SMs share a level, concluded from rounds and pairs over a GPU on paper. */
+/* test_sharing.c: finds the SMs that share a level, from rounds and pairs over a GPU on paper. */
 #include "analysis/sharing/sharing.h"
 #include "base/units.h"
 #include "tests/unit/support/paper_gpu.h"
@@ -239,7 +239,7 @@ static void set_loss(struct observation *o, uint32_t sm, double cycles)
         }
 }
 
-/* One pivot puts SM 2 into the first group, another one does not. */
+/* One pivot puts SM 2 into the first group, and another pivot does not. */
 static void a_contradiction_is_a_conflict(void **state)
 {
     struct paper_gpu gpu;

@@ -1,4 +1,4 @@
-/* test_lab_engine.c: the timed engine. It gives the three exact results of Pichai, Hsu and
+/* test_lab_engine.c: the timed engine. The engine gives the three exact results of Pichai, Hsu and
  * Bhattacharjee 2014 (figures 8 and 19, section 8.2). Tags are compared with the counting model,
  * and the cycles of small machines are counted by hand. */
 #include "base/rng.h"

@@ -197,7 +197,7 @@ static void the_next_warp_in_a_place_begins_with_nothing(void **state)
     struct lab_locality_state *s = losing(100, 1);
     lab_locality_ended(s, 0);
     assert_int_equal(s->score[0], 0);
-    /* The sum of 640 for warp 3 and 100 for each of two others exceeds 800. */
+    /* The sum of the scores, 640 for warp 3 and 100 for each of two other warps, exceeds 800. */
     assert_int_equal(lab_locality_may_load(s, ALL, 1000), 0xe);
     lab_locality_evicted(s, 0, 5);
     lab_locality_missed(s, 0, 5, 1, 1010);

@@ -244,7 +244,7 @@ static void half_of_the_frames_are_fragmented_by_half(void **state)
     frames_free(f);
 }
 
-/* The order is the one of table 2: fuller fragmented frames reserve less. */
+/* The order follows table 2 of the paper: fragmented frames that are fuller reserve fewer pages. */
 static void bloat_falls_with_occupancy(void **state)
 {
     static const double occupancy[] = {0.01, 0.1, 0.25, 0.35, 0.5, 0.75};

@@ -1,5 +1,6 @@
-/* test_mosaic.c: Mosaic's simulated machine. The tests are TLBs compared with a plain list,
- * shared walks, faults, applications and workloads of the paper, and runs that repeat. */
+/* test_mosaic.c: Mosaic's simulated machine. The tests compare TLBs with a plain list. They also
+ * check shared walks, faults, applications and workloads of the paper, and that a repeated run has
+ * the same result. */
 #include "base/rng.h"
 #include "clients/lab/papers/mosaic/mosaic_tlb.h"
 #include "clients/lab/papers/mosaic/mosaic_workloads.h"
@@ -257,7 +258,7 @@ static void a_merged_page_takes_one_entry_and_is_looked_up_first(void **state)
     close_bench(&b);
 }
 
-/* Two cores request a page. Both get a fault, and the page is transferred once. */
+/* Two cores request the same page. Both cores get a fault, and the page is transferred once. */
 static void a_fault_takes_what_the_paper_measured(void **state)
 {
     struct bench b;
