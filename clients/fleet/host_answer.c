@@ -29,7 +29,7 @@ static enum status check_id(struct host_answer_gpu *gpu, json_t *fingerprint, st
 
     if (!listed || strcmp(listed, gpu->fingerprint_id) != 0)
         return err_set(err, STATUS_CONFLICT,
-                       "the id of the fingerprint of %s differs from the listed one", gpu->uuid);
+                       "the id of the fingerprint of %s differs from the listed id", gpu->uuid);
     body = json_copy(fingerprint); /* shallow */
     json_object_del(body, "id");
     gpu->text = body ? fingerprint_json_text(body, id) : NULL;

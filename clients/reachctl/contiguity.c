@@ -54,8 +54,8 @@ static diagnose_free_fn *load_library(void)
         memcpy(&function, &symbol, sizeof(function));
     else
         fprintf(stderr,
-                "reachctl: cannot load %s: %s\n  next step: install libreach-cuda, or name it with "
-                "REACH_CUDA_LIBRARY\n",
+                "reachctl: cannot load %s: %s\n  next step: install libreach-cuda, or set "
+                "REACH_CUDA_LIBRARY to its path\n",
                 given ? given : name, dlerror());
     return function;
 }

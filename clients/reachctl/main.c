@@ -110,7 +110,7 @@ static void print_params(void)
     const struct param *p;
     char name[OPTION_NAME_BYTES];
 
-    puts("Parameters, and the commands that take each (the manual page has more of each):");
+    puts("Parameters, and the commands that accept each (man reachctl describes them):");
     for (uint32_t i = 1; (p = param_at(i)); i++) {
         const char *end = strstr(p->about, ". ");
         const char *before = "(";
@@ -152,7 +152,7 @@ static void print_help(void)
     print_params();
     puts(
         "break-even takes --input-bytes N (of one index; default 8), --scan-gps N and --format\n"
-        "markdown. With --fingerprint FILE (exported) it needs no daemon.\n"
+        "markdown. With --fingerprint FILE (exported) the command needs no daemon.\n"
         "\n"
         "import needs no daemon. The name of a sharing file must end in its stride in KiB and its\n"
         "number of pages: TLBsharing-2048-65.txt.\n"

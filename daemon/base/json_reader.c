@@ -122,7 +122,7 @@ static void copy_text(struct json_reader *in, const char *name, const json_t *va
                       size_t out_size)
 {
     if (!json_is_string(value))
-        json_reader_fail(in, name, "must be a text");
+        json_reader_fail(in, name, "must be a string");
     else if (json_string_length(value) >= out_size)
         json_reader_fail(in, name, "is longer than %zu bytes", out_size - 1);
     else
@@ -154,7 +154,7 @@ const char *json_reader_word(struct json_reader *in, const char *name)
     const json_t *const value = find_field(in, name);
 
     if (value && !json_is_string(value))
-        json_reader_fail(in, name, "must be a text");
+        json_reader_fail(in, name, "must be a string");
     return json_string_value(value);
 }
 

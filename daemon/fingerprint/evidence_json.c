@@ -130,7 +130,7 @@ static void method_from_json(struct json_reader *in, const json_t *json, uint32_
 {
     if (!json_is_string(json))
         json_reader_fail(in, field_names[METHOD],
-                         "must be a text for element %u, which has a margin", i);
+                         "must be a string for element %u, which has a margin", i);
     else if (!evidence_method_from_name(json_string_value(json), &out->method) ||
              out->method == EVIDENCE_NONE)
         json_reader_fail(in, field_names[METHOD], "is unknown to this release");
@@ -188,7 +188,7 @@ static void column_from_json(struct json_reader *outer, const char *name, const 
     for (uint32_t i = 0; json_reader_ok(&in) && i < c->count; i++)
         any |= element_from_json(&in, fields, i, element(c, i));
     if (!any)
-        json_reader_fail(&in, field_names[MARGIN], "must be known for one element at least");
+        json_reader_fail(&in, field_names[MARGIN], "must be known for at least one element");
     json_reader_absorb(outer, json_reader_end(&in));
 }
 

@@ -33,7 +33,7 @@ static bool is_sm(const json_t *value)
            json_integer_value(value) < REACH_MAX_SMS;
 }
 
-/* Puts the SMs of one array into `group`. Fails if an SM is in two groups. */
+/* Puts the SMs of one array into `group`. Fails if an SM must be in one group only. */
 static void group_sms_from_json(struct json_reader *in, const json_t *array, uint32_t group,
                                 struct sm_partition *out)
 {
@@ -135,7 +135,7 @@ static void notes_from_json(struct json_reader *in, const struct member *m, cons
         const json_t *const note = json_array_get(notes, i);
 
         if (!json_is_string(note) || json_string_length(note) >= room) {
-            json_reader_fail(in, m->name, "element %u must be a text of at most %zu bytes", i,
+            json_reader_fail(in, m->name, "element %u must be a string of at most %zu bytes", i,
                              room - 1);
             return;
         }
@@ -345,7 +345,7 @@ static void kept_from_json(struct json_reader *in, struct fingerprint *out)
         const uint32_t part = name ? find_part(name) : (uint32_t)PART_COUNT;
 
         if (!name)
-            json_reader_fail(in, "parts", "element %zu must be a text", i);
+            json_reader_fail(in, "parts", "element %zu must be a string", i);
         else if (part < PART_COUNT)
             out->kept[part] = source;
     }

@@ -195,11 +195,10 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
             : spec->scattered_bytes % spec->run_bytes != 0 || spec->base_bytes > 0 ||
                   spec->point_count > 1 || spec->scattered_bytes > spec->points[0] ||
                   spec->memory != MEMORY_DEVICE)
-        return err_set(
-            err, STATUS_INVALID_ARGUMENT,
-            "probe: scattered_bytes is %llu, must be runs within the one region of device "
-            "memory, which begins at 0",
-            (unsigned long long)spec->scattered_bytes);
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "probe: scattered_bytes is %llu, must lie in runs within the single region "
+                       "of device memory, which begins at 0",
+                       (unsigned long long)spec->scattered_bytes);
     return STATUS_OK;
 }
 

@@ -248,7 +248,7 @@ enum status gpu_thread_queue(struct gpu_thread *thread, enum measurement_kind ki
         return STATUS_OK;
     }
     if (queue_count_waiting(queue, uuid) >= QUEUE_MAX_WAITING)
-        return err_set(err, STATUS_FULL, "%d measurements wait for this GPU already",
+        return err_set(err, STATUS_FULL, "%d measurements already wait for this GPU",
                        QUEUE_MAX_WAITING);
     slot = queue_add(queue, uuid, kind, depth, clock_wall_seconds());
     if (slot == QUEUE_NONE)

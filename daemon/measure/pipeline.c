@@ -157,7 +157,7 @@ static enum status pipeline_check_forget(const struct snapshot *s, const char *u
     if (stored_only)
         return STATUS_OK;
     if (s->discovering || (thread && thread->expected))
-        return err_set_hint(err, STATUS_CONFLICT, "Wait until GET /v1/gpus says \"done\".",
+        return err_set_hint(err, STATUS_CONFLICT, "Wait until GET /v1/gpus returns \"done\".",
                             "the driver has not yet answered whether GPU %s is there", uuid);
     if (gpu->state != GPU_STATE_LOST || (thread && thread->slot != QUEUE_NONE))
         return err_set_hint(err, STATUS_CONFLICT,

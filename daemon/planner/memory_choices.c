@@ -702,7 +702,7 @@ enum status memory_choices_rank(const struct fingerprint *fp, const struct memor
     if (out->choice_count == 0)
         return err_set_hint(
             err, STATUS_NOT_APPLICABLE, nothing_left_step(&a),
-            "fingerprint %s has no memory %sat this location that was read and has room%s%s",
+            "fingerprint %s has no measured memory %sat this location with sufficient size%s%s",
             out->fingerprint_id, request->kind > 0 ? "of this kind " : "",
             out->left_out_count > 0 ? ": " : "",
             out->left_out_count > 0 ? out->left_out[0].why : "");

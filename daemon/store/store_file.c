@@ -67,7 +67,7 @@ static enum status lock_once(const char *lock_path, int *out_fd, bool *out_made,
         close(fd);
         if (why == EWOULDBLOCK)
             return err_set(err, STATUS_CONFLICT,
-                           "another reachd uses this state file (it holds %s)", lock_path);
+                           "another reachd uses this state file (lock file %s)", lock_path);
         return store_file_fail(err, why, "lock", lock_path);
     }
     /* The previous holder may have removed the file. In that case this lock excludes no process. */
@@ -154,7 +154,7 @@ static enum status inspect_header(const char *path, const unsigned char *header,
     if (version > newest_schema)
         return err_set(err, STATUS_NOT_SUPPORTED,
                        "%s was written by a newer reachd (schema %" PRIu32
-                       ", this one knows %" PRIu32 "); the file was not changed",
+                       "; this reachd supports schema %" PRIu32 "); the file was not changed",
                        path, version, newest_schema);
     return STATUS_OK;
 }

@@ -146,7 +146,7 @@ static void session_read_simulated(struct json_reader *in, const char *out[REACH
     for (size_t i = 0; i < n; i++) {
         out[i] = json_string_value(json_array_get(list, i));
         if (!out[i])
-            json_reader_fail(in, "simulated", "element %zu must be a text", i);
+            json_reader_fail(in, "simulated", "element %zu must be a string", i);
     }
     out[n] = NULL;
 }
@@ -167,7 +167,8 @@ static enum status session_do_options(struct session *s, struct json_reader *in)
     enum status status = json_reader_end(in);
 
     if (!status && s->gpu)
-        status = err_set(in->err, STATUS_CONFLICT, "a GPU is open; close it to change options");
+        status =
+            err_set(in->err, STATUS_CONFLICT, "a GPU is open; close the GPU to change options");
     if (status)
         return status;
     json_decref(s->options_json);
@@ -332,7 +333,7 @@ static void session_handle(struct session *s, const char *line, size_t length)
         i++;
     enum status status = i < VERBS ? session_verbs[i].run(s, &in)
                                    : err_set(&err, STATUS_PROTOCOL,
-                                             "\"do\" is one of options, list, open, run and close");
+                                             "\"do\" must be options, list, open, run or close");
 
     if (status) {
         err.status = status;
@@ -389,7 +390,7 @@ static void session_serve(struct session *s, struct jsonl_reader *reader)
             break;
         case JSONL_TIMEOUT:
         case JSONL_FAILED:
-            log_error("worker: cannot read: %s", strerror(errno));
+            log_error("worker: cannot read a message: %s", strerror(errno));
             session_end(s, WORKER_EXIT_IO);
             break;
         }

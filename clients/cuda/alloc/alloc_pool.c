@@ -25,8 +25,8 @@ static enum reach_alloc_status choose_frame(struct reach_pool *pool,
     pool->frame_bytes = wanted ? wanted : granule;
     if (pool->frame_bytes < granule || (pool->frame_bytes & (pool->frame_bytes - 1)) != 0)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
-                          "frame_bytes is %llu; it must be a power of two and at least %zu, the "
-                          "driver's allocation granularity",
+                          "frame_bytes is %llu; frame_bytes must be a power of two and at least "
+                          "%zu, the driver's allocation granularity",
                           (unsigned long long)wanted, granule);
     return REACH_ALLOC_OK;
 }

@@ -127,7 +127,7 @@ def parameter(name: str, value: Any) -> str:
                 pass  # not a list
         return _number(value)
     except (TypeError, ValueError, OverflowError) as why:
-        raise InvalidArgument(f"{name} must be a number, a text or a list of these, not {shown(value)}", name) from why
+        raise InvalidArgument(f"{name} must be a number, a string or a list of numbers and strings, not {shown(value)}", name) from why
 
 
 # ---- a handle ------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ struct sharing_estimate {
     uint32_t rounds;           /* number of classified pivots, by either method */
     uint32_t lone_pivots;      /* number of pivots that evicted no other SM */
     bool whole_gpu;            /* every round evicted all SMs */
-    bool conflict;             /* an SM is in two groups */
+    bool conflict;             /* an SM must be in one group only */
     bool doubtful;             /* a pivot is not settled by the highest number of votes */
     struct sm_partition found; /* groups so far, numbered by their lowest SM id */
     uint32_t grouped_sms;

@@ -58,8 +58,8 @@ static enum status choose_shared(const struct cuda_api *api, cu_device device,
     if (per_block < (int)out->shared_bytes ||
         out->shared_bytes < REACH_CHASE_MAX_SAMPLES * sizeof(uint32_t))
         return err_set(err, STATUS_NOT_SUPPORTED,
-                       "a block may have %d of an SM's %d bytes of shared memory; more than half "
-                       "is needed to keep one block on each SM",
+                       "a block may have %d of an SM's %d bytes of shared memory; a probe needs "
+                       "more than half to keep one block on each SM",
                        per_block, per_sm);
     return STATUS_OK;
 }

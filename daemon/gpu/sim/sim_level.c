@@ -79,7 +79,7 @@ static enum status read_groups(struct sim_cursor *c, const struct sim_desc *d, u
             if (position[id] < 0)
                 return sim_text_fail(c, "the id is not an SM of this GPU");
             if (known[id])
-                return sim_text_fail(c, "an SM is in two groups");
+                return sim_text_fail(c, "an SM must be in one group only");
             known[id] = true;
             out_of_sm[position[id]] = group;
             covered++;
@@ -88,7 +88,7 @@ static enum status read_groups(struct sim_cursor *c, const struct sim_desc *d, u
         group += next_group;
         more = next_group || sim_text_skip(c, ",");
     }
-    return covered == d->sm_count ? STATUS_OK : sim_text_fail(c, "not every SM is in a group");
+    return covered == d->sm_count ? STATUS_OK : sim_text_fail(c, "every SM must be in a group");
 }
 
 /* Returns whether a group size comes next. "8" with nothing behind it is a group size; "0,5:1,6"
@@ -263,7 +263,7 @@ enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t in
     if (d->sm_count == 0)
         return sim_text_fail(c, "sms= must come before the levels");
     if (index > d->level_count)
-        return sim_text_fail(c, "the level before this one is missing");
+        return sim_text_fail(c, "the previous level is missing");
     struct sim_level *l = &d->levels[index];
     enum status s = read_entries(c, l);
 

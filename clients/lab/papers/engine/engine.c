@@ -178,7 +178,7 @@ static enum status check_machine(const struct lab_machine *m,
     if (m->tlb.entries > 0 &&
         (m->tlb.walkers == 0 || m->tlb.walkers > LAB_MAX_WALKERS || m->tlb.ports == 0))
         return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "a TLB has at least one port, and 1 to %u walkers", LAB_MAX_WALKERS);
+                       "a TLB must have at least one port, and 1 to %u walkers", LAB_MAX_WALKERS);
     for (uint32_t i = 0; i < m->cores; i++) {
         const uint32_t of_block = work_of_core[i]->block_warps;
         if (of_block == 0 || of_block > LAB_MAX_BLOCK_WARPS || m->warps % of_block != 0)

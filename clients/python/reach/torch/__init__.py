@@ -16,13 +16,12 @@ try:
 except ImportError as _why:
     raise ImportError("reach.torch needs PyTorch, which is missing: pip install torch") from _why
 if not hasattr(getattr(_torch, "library", None), "custom_op"):
-    raise ImportError(f"reach.torch needs PyTorch 2.4 or later, and this release is {getattr(_torch, '__version__', 'older')}: "
+    raise ImportError(f"reach.torch needs PyTorch 2.4 or later, not {getattr(_torch, '__version__', 'older')}: "
                       "pip install --upgrade torch")
 try:
     import triton as _triton  # noqa: F401
 except ImportError as _why:
-    raise ImportError("reach.torch needs Triton, which is missing (PyTorch for CUDA brings it along): "
-                      "pip install triton") from _why
+    raise ImportError("reach.torch needs Triton, which is missing (PyTorch for CUDA includes Triton): pip install triton") from _why
 
 from reach.torch.add import index_add_, scatter_add_
 from reach.torch.advice import Advice, advise

@@ -234,7 +234,7 @@ def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_i
     """Returns the way to run an operation, or None if the stock operator is used, after a warning with the reason. With
     `strategy` "" the plan decides. Raises RuntimeError if a requested strategy is not available."""
     if strategy not in ("", STOCK, *STRATEGIES):
-        raise ValueError(f"strategy {strategy!r} is not one of stock, {', '.join(STRATEGIES)}")
+        raise ValueError(f"strategy must be one of stock, {', '.join(STRATEGIES)}, not {strategy!r}")
     if strategy == STOCK:
         return None
     try:

@@ -141,7 +141,7 @@ static void lies(void **state)
     for (int lie = 0; lie < 8; lie++) {
         static const char *const why[] = {"listed twice",
                                           "two GPUs are in slot 0",
-                                          "differs from the listed one",
+                                          "differs from the listed id",
                                           "hash of its content",
                                           "belongs to another GPU",
                                           "without an id",

@@ -402,7 +402,7 @@ static void lists_of_the_wrong_length_are_refused(void **state)
 static void nulls_at_different_places_are_refused(void **state)
 {
     (void)state;
-    expect_refused(COLUMN("[null,\"pairs\",\"rounds\"]", "3", "0.5"), AT ".method: must be a text");
+    expect_refused(COLUMN("[null,\"pairs\",\"rounds\"]", "3", "0.5"), AT ".method: must be a string");
     expect_refused(COLUMN("\"rounds\"", "[3,null,4]", "0.5"), AT ".repeats: must be an integer");
     expect_refused(COLUMN("[null,\"pairs\",\"rounds\"]", "3", "[0.5,null,0.5]"), AT ".method: ");
     expect_refused(COLUMN("[\"rounds\",\"pairs\",\"pairs\"]", "3", "[0.5,null,0.5]"),
@@ -420,9 +420,9 @@ static void wrong_values_are_refused(void **state)
     expect_refused(COLUMN("\"none\"", "3", "0.5"), AT ".method: is unknown to this release");
     expect_refused(COLUMN("[\"rounds\",\"guess\",\"pairs\"]", "3", "0.5"),
                    AT ".method: is unknown");
-    expect_refused(COLUMN("7", "3", "0.5"), AT ".method: must be a text");
-    expect_refused(COLUMN("null", "3", "0.5"), AT ".method: must be a text");
-    expect_refused(COLUMN("{}", "3", "0.5"), AT ".method: must be a text");
+    expect_refused(COLUMN("7", "3", "0.5"), AT ".method: must be a string");
+    expect_refused(COLUMN("null", "3", "0.5"), AT ".method: must be a string");
+    expect_refused(COLUMN("{}", "3", "0.5"), AT ".method: must be a string");
     expect_refused(COLUMN("\"rounds\"", "0", "0.5"), AT ".repeats: must be an integer from 1");
     expect_refused(COLUMN("\"rounds\"", "-3", "0.5"), AT ".repeats: must be an integer from 1");
     expect_refused(COLUMN("\"rounds\"", "4294967296", "0.5"), AT ".repeats: must be an integer");

@@ -272,7 +272,7 @@ static void test_too_many(void **state)
         strstr(answer.reason, "measure --depth")); /* the size was measured at depth memory */
     fp.memory_count = 0;
     assert_refused(GIB, LOCATION_HOST, STATUS_NOT_APPLICABLE,
-                   "has no memory at this location that was read");
+                   "has no measured memory at this location");
 }
 
 /* The choices in one kind of memory are its choices among all kinds, in the same order. */
@@ -287,7 +287,7 @@ static void assert_one_kind(uint64_t bytes, enum memory_kind kind)
     r.kind = (uint32_t)kind + 1;
     if (memory_choices_rank(&fp, &r, &one, &err) != STATUS_OK) {
         assert_null(find(kind, STRATEGY_NAIVE));
-        assert_non_null(strstr(err.text, "no memory of this kind"));
+        assert_non_null(strstr(err.text, "no measured memory of this kind"));
         return;
     }
     for (uint32_t i = 0; i < answer.choice_count; i++) {

@@ -494,7 +494,7 @@ static void test_bad_messages(void **state)
          "open already", 0},
         {"{\"do\":\"options\",\"simulated\":[\"k80\"]}\n{\"do\":\"open\"}\n"
          "{\"do\":\"options\"}\n",
-         "close it to change options", 0},
+         "close the GPU to change options", 0},
         {"{\"do\":\"options\",\"simulated\":[\"k80\"]}\n{\"do\":\"open\"}\n"
          "{\"do\":\"run\",\"probe\":{\"kind\":\"chase\"}}\n",
          "\"error\":\"protocol\"", 0},
