@@ -1,11 +1,12 @@
-/* bare_loop.c: the least work a server can do for an answer, as a baseline for real servers.
+/* bare_loop.c: a server that does the least possible work for an answer, as a baseline for real
+ * servers.
  *
  *   bare_loop PORT BYTES
  *
- * One epoll loop that reads whatever has come on a connection, looks at nothing, and sends one
- * answer with one call. The head and BYTES bytes of body are ready in memory. Its time is the time
- * of the kernel: wake, receive, copy and send. No server over sockets on this machine is faster
- * than this without giving up that copy.
+ * One epoll loop reads the bytes that have arrived on a connection, ignores them, and sends one
+ * answer with one call. The head and BYTES bytes of body are ready in memory. The time of an answer
+ * is the time of the kernel: wake, receive, copy and send. A server over sockets can be faster only
+ * if it avoids the copy.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -54,7 +55,7 @@ static void accept_all(int epoll_fd, int listener)
     }
 }
 
-/* Sockets block, so one client that does not read stops all others. That is fine here. */
+/* Sockets block, so one client that does not read stops all others. load_client always reads. */
 static void answer(int fd, const char *text, size_t bytes)
 {
     char request[REQUEST_BYTES];

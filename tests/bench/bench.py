@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures the targets of reachd that this machine can measure, as a table of target, measured and met. The exit
-status is 1 if one was missed. Timings: run it on an idle machine.
+"""Measures the targets of reachd that this machine can measure, and prints a table of target, measured value and
+verdict. The exit status is 1 if a target was missed. Run it on an idle machine, because it measures times.
 
   without a GPU   a simulated K80 and H200 at depth quick on one core; the daemon at rest; a plan
-  with a GPU      also the time and the memory that the probes take, their curves beside a plain
-                  allocation of all memory, and what a placement is worth
+  with a GPU      also the time and the memory that the probes take, their curves beside a plain allocation of all
+                  memory, and the gain of a placement
 """
 import glob
 import json
@@ -46,7 +46,7 @@ PLACED_LEAST_TIMES_NAIVE = 4.5
 
 
 class Table:
-    """The measured rows; a missed target decides the exit status."""
+    """The measured rows. The exit status is 1 if one of them missed its target."""
 
     def __init__(self):
         self.missed = 0
@@ -132,7 +132,7 @@ def bench_simulated(table):
 
 
 def cpu_us(pid):
-    """CPU time of all threads so far."""
+    """Returns the CPU time that all threads have used."""
     total = 0
     for path in glob.glob("/proc/%d/task/*/schedstat" % pid):
         with open(path) as f:
@@ -161,7 +161,7 @@ def held_devices(pid):
 
 
 def bench_rest(table, has_gpu):
-    """Its memory after it has measured and answered."""
+    """Returns the memory of a daemon after it has measured and answered."""
     daemon = Daemon(*([] if has_gpu else ["--simulate", "h200"]))
     try:
         daemon.wait_for("measured in")
@@ -187,7 +187,7 @@ def bench_rest(table, has_gpu):
 
 
 def bench_plan(table):
-    """Median of 2000 plans of a simulated H200, from 1 to 140 GiB."""
+    """Measures the median of 2000 plans of a simulated H200, from 1 to 140 GiB."""
     with tempfile.TemporaryDirectory() as folder:
         daemon = Daemon("--simulate", "h200", socket=folder + "/socket")
         try:
@@ -207,7 +207,7 @@ def bench_plan(table):
 
 
 def curve_ms(measured):
-    """The time of the reads of the curve: reads of 128 bytes in which no SM is idle."""
+    """Returns the time of the reads of the curve, which are reads of 128 bytes in which no SM is idle."""
     total_ns = 0
     for o in measured.observations("full")[1]:
         windows = o["probe"].get("window_of_sm")
@@ -240,7 +240,7 @@ def bench_probes(table):
 
 
 def checked(daemon):
-    """The message of the check that a daemon makes at its start for a known GPU."""
+    """Returns the message of the check that a daemon makes at its start for a known GPU."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         with urllib.request.urlopen(daemon.url + "/v1/measurements/m-1", timeout=PATIENCE_S) as answer:

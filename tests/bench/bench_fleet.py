@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Times the storage of a survey with new fingerprints, and its reports, with synthetic fingerprints in SQLite and, if
-a server is installed, in PostgreSQL. Printed, not judged.
+"""Times the storage of a survey with new fingerprints, and its reports. It uses synthetic fingerprints in SQLite and,
+if a server is installed, in PostgreSQL. It prints the times; a slow time is not a failure.
 
     tests/bench/bench_fleet.py [--write docs/measurements/fleet-reports.md] [GPUS...]
 
 Storage includes the check of parsed answers, the writes, and the computation of quartiles and outliers. The goals are
-about elapsed time, so run it on an idle machine.
+elapsed times, so run it on an idle machine.
 """
 import argparse
 import datetime
@@ -20,13 +20,13 @@ BUILD = os.environ.get("REACH_TEST_BUILD") or os.path.join(ROOT, "build", "relea
 TOOL = os.path.join(BUILD, "tests", "bench", "fleet_fill")
 REPORTS = ["summary", "signatures", "maps", "quartiles", "outliers", "drift", "hosts", "inventory"]
 REPEATS = 3
-# (engine, fingerprints, work): seconds at most
+# (engine, fingerprints, work): goal in seconds
 GOALS = {("SQLite", 10000, "store"): 5, ("PostgreSQL", 10000, "store"): 10,
          ("SQLite", 100000, "summary"): 5, ("PostgreSQL", 100000, "summary"): 5}
 
 
 def run(*arguments):
-    """Elapsed seconds, CPU seconds and the peak in KiB, measured by the program itself."""
+    """Runs fleet_fill; returns the elapsed seconds, the CPU seconds and the peak memory in KiB that it prints."""
     done = subprocess.run([TOOL, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                           check=True)
     seconds, cpu, kib = done.stderr.split()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Times nvidia-smi while reachd measures at depth memory and pins many GiB of host memory.
 
-Runs nvidia-smi 10 times per second, in processes of its own, before and beside a measurement. Prints the longest waits,
-and the groups and levels that were measured. The exit status is 1 if a wait exceeds the target, or if another reachd
-(REACHD_BEFORE, optional) measures other groups or levels on the same GPU. Skipped without a GPU.
+It runs nvidia-smi 10 times per second, in separate processes, before and during a measurement. It prints the longest
+waits, and the groups and levels that were measured. The exit status is 1 if a wait exceeds the target. It is also 1 if
+another reachd (REACHD_BEFORE, optional) measures other groups or levels on the same GPU. Without a GPU the benchmark is
+skipped.
 
-  REACH_GUEST_OUT   a folder for guest.json and for what reachd exports, as docs/measurements keeps them
+  REACH_GUEST_OUT   a folder for guest.json and for the export of reachd, in the form of docs/measurements
 """
 import json
 import os
@@ -27,7 +28,7 @@ SMI = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader"]
 
 
 class Waits(threading.Thread):
-    """The seconds of each call of nvidia-smi, from start() to end()."""
+    """Records the seconds of each call of nvidia-smi, from start() to end()."""
 
     def __init__(self):
         super().__init__()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The speed of the jobs of the papers, in one run on this GPU: the target of each, the result, and whether the target
-was met. The exit status is 1 if a target was missed.
+"""Measures the speed of the jobs of the papers in one run on this GPU. It prints the target of each job, the result,
+and whether the target was met. The exit status is 1 if a target was missed.
 
-  REACH_JOBS_OUT   a folder for the jobs' tables and JSON files, as docs/measurements keeps them
+  REACH_JOBS_OUT   a folder for the jobs' tables and JSON files, in the form of docs/measurements
   REACH_JOBS_SIZES another list of sizes
 
-The targets are for an H200, whose memory is twice the reach of a group of its SMs; a GPU with less to gain misses the
-multiples, and its planner must report that.
+The targets are for an H200, whose memory is twice the reach of a group of its SMs. A GPU with less to gain misses the
+targets, and its planner must report that.
 """
 import json
 import os
@@ -38,7 +38,7 @@ def row(target, measured, met):
 
 
 def fits(sizes, memory_bytes):
-    """The sizes that leave room for the other memory of a job; always the largest."""
+    """Returns the sizes that leave room for the other memory of a job; the largest such size is always among them."""
     units = {"GiB": 1 << 30, "MiB": 1 << 20}
     room = memory_bytes - (4 << 30)
     return [s for s in sizes.split(",") if s == "largest" or int(s[:-3]) * units[s[-3:]] <= room]

@@ -3,11 +3,12 @@
 
     bench_service.py [--seconds N] [--repeats N] [--soak REQUESTS | --beside REACHD..] [--write FILE]
 
-REACH_BENCH_WRITE names the file too.
+REACH_BENCH_WRITE is another way to name FILE, the page of results.
 
-Servers take turns in an order that is shuffled each time. A ratio is the median of the ratios of two servers in one
-turn. The two are seconds apart, so a ratio also holds if the machine is slower at times. --soak does that instead of
-the rest, and --beside compares this reachd with those of other builds. The exit status is 1 if a target was missed.
+Servers run one after the other, in an order that is shuffled in each round. A ratio is the median, over all rounds, of
+the ratio of two servers. The two are measured within seconds, so a ratio also holds if the machine is slower at times.
+--soak sends REQUESTS requests to one daemon instead. --beside compares this reachd with the reachd of other builds. The
+exit status is 1 if a target was missed.
 """
 import argparse
 import json
@@ -36,8 +37,8 @@ TURNS, TURN_S = 40, 0.25
 
 
 def measure(servers, sizes):
-    """{(server, document, connections): (rates, p50s, p99s, CPU us per request, client CPU)}, with one entry per turn
-    in each."""
+    """Returns {(server, document, connections): (rates, p50s, p99s, CPU us per request, client CPU)}, with one entry
+    per round in each."""
     found = {}
     for _ in range(TURNS):
         for name in sizes:
@@ -203,7 +204,7 @@ def probes(options):
 
 
 def memory(reachd):
-    """Values of the daemon that has served all requests above."""
+    """Measures values of the daemon that has served all requests above."""
     most = reachd.memory_mib("VmHWM")
     row("resident after 256 busy connections: at most 20 MiB", "%.1f MiB" % most, most <= 20)
     idle = [dial(reachd.port, REQUEST) for _ in range(1000)]
@@ -250,7 +251,7 @@ BESIDE_TURNS = 25
 
 
 def beside(options):
-    """Divides each number of this reachd by the number of the first of the others, in pairs."""
+    """Divides each number of this reachd by the number of the first other reachd in the same round."""
     programs = {version_of(program, "--version"): program for program in options.beside + [REACHD]}
     servers = {name: Reachd("--state", ":memory:", "--simulate", "h200", program=program).measured()
                for name, program in programs.items()}
@@ -306,7 +307,7 @@ MIX_TEXT = ("half cached placements, a fifth 304, a seventh placements and a twe
 
 
 def soak(options):
-    """Every slice is a new run of wrk with its own connections, so connections come and go too."""
+    """Sends the requests in slices. Every slice is a new run of wrk, so connections are opened and closed too."""
     reachd = Reachd("--state", os.path.join(folder, "soak.db"), "--simulate", "h200").measured()
     tag = reachd.request("GET", "/v1/gpus/0/fingerprint")[2]["ETag"]
     script = os.path.join(folder, "mix.lua")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What the SPANK plugin costs a job, and that it fails none.
+"""Measures the time that the SPANK plugin adds to a job, and checks that the plugin fails no job.
 
     bench_slurm.py [--jobs N] [--tasks N] [--write FILE]
 
-First in the plugin's own hooks (spank_cost), with reachd up, down, stopped and with something that
-hangs in its place; then in a real Slurm of two nodes (tests/fleet/lib_slurm.py): N jobs as an array with
-reachd up and N with it hung, and single steps by turns with the plugin on and off. N is 1000 where
-REACH_LONG is set, else 100. With --write also the outcome table of tests/fleet/test_slurm.py. The exit
-status is 1 if a target was missed.
+The first part times the hooks of the plugin (spank_cost) while reachd is up, down or stopped, and while a program that
+hangs replaces it. The second part uses a real Slurm of two nodes (tests/fleet/lib_slurm.py). It runs N jobs as an array
+while reachd is up, N jobs while it hangs, and single steps with the plugin on and off by turns. N is 1000 if REACH_LONG
+is set, else 100. With --write the page also gets the outcome table of tests/fleet/test_slurm.py. The exit status is 1
+if a target was missed.
 """
 import argparse
 import datetime

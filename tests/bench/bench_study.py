@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Times the fingerprints of 256 simulated K80s, with one daemon each, on this machine. It is the study of
-docs/measurements/study-k80-simulated.md without its tables. The exit status is 1 if the target is missed.
+"""Times the fingerprints of 256 simulated K80s, with one daemon each, on this machine. The study
+docs/measurements/study-k80-simulated.md makes the same measurements. The exit status is 1 if the target is missed.
 
     bench_study.py [COUNT]
 """

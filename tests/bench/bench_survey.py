@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How long a survey of many daemons takes that run on the same machine: the first one, one in which
-nothing changed, and one in which a GPU was measured again; with what the surveying program itself takes
-of it. Writes docs/measurements/survey.md (or the file named last) and exits 1 where a target is missed.
+"""Measures surveys of many daemons on one machine: the first survey, a survey without changes, and a survey after one
+GPU was measured again. It also measures the CPU time of the survey program. It writes docs/measurements/survey.md, or
+FILE. The exit status is 1 if a target is missed.
 
     bench_survey.py [--count 256] [--depth full] [--priority N] [FILE]
 
---priority gives the daemons and the survey another one once all is measured (as root, below 0): for a
-machine that does something else besides, which then is in the way less.
+--priority sets the priority of the daemons and of the survey after all GPUs are measured. As root, use a value below 0
+on a machine that has other work, which then disturbs the result less.
 """
 import argparse
 import datetime
@@ -60,7 +60,7 @@ class Series:
 
 
 def measure(fleet, folder):
-    """The three series, and the size of the database after the first survey."""
+    """Runs the three series of surveys; returns them and the size of the database after the first survey."""
     count = len(fleet.daemons)
     targets = os.path.join(folder, "targets.json")
     fleet.write_targets(targets)

@@ -1,12 +1,12 @@
 /* fleet_fill.c: fills a database of surveys with a synthetic fleet, through db.h, or prints
  * reports about it. bench_fleet.py runs it.
  *
- *     fleet_fill DB fill GPUS SURVEYS    stores GPUS GPUs, measured anew for each survey
- *     fleet_fill DB report FORMAT NAME...
+ *     fleet_fill DB fill GPUS SURVEYS        stores SURVEYS surveys of GPUS newly measured GPUs
+ *     fleet_fill DB report FORMAT NAME...    prints reports to standard output
  *
- * Both print "seconds cpu_seconds max_rss_kib" to standard error. The second prints the report to
- * standard output. Everything is synthetic: the model name says "synthetic" and the origin is
- * simulated. Numbers have the spread of repeated measurements, around values of no real GPU.
+ * Both commands print "seconds cpu_seconds max_rss_kib" to standard error. All data are synthetic:
+ * the model name contains "synthetic" and the origin is simulated. Numbers have the spread of
+ * repeated measurements, around values of no real GPU.
  */
 #include "tests/unit/support/as_json.h"
 
@@ -33,7 +33,7 @@ static void must(enum status s, const struct err *err)
     exit(1);
 }
 
-/* Elapsed seconds and CPU seconds. */
+/* A time in elapsed seconds and in CPU seconds. */
 struct cost {
     double elapsed;
     double cpu;
@@ -146,7 +146,7 @@ static void synthetic(struct rng *r, uint64_t chip, int64_t taken_at, struct fin
     fingerprint_round(out); /* every measurement is rounded before it is stored */
 }
 
-/* The answer of a daemon with these GPUs, in the form that the survey has parsed. */
+/* Makes the answer of a daemon with these GPUs, in the form that the survey has parsed. */
 static json_t *answer_of(struct rng *r, int64_t taken_at, uint64_t first, uint64_t count)
 {
     static struct fingerprint fp;

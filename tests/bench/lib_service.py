@@ -1,7 +1,6 @@
-"""lib_service.py: the parts of the measurements of the service: servers, a client, quiet cores, and the page of
-results. The server has one core and the client another. If the system permits it, both run with real-time priority,
-so that other work on the machine does not interrupt them. The page states the priority.
-"""
+"""lib_service.py: the common parts of the benchmarks of the service: servers, clients, the choice of cores, and the
+page of results. The server has one core and the client another. If the system permits it, both run with real-time
+priority, so that other work on the machine does not interrupt them. The page states the priority. """
 import datetime
 import http.client
 import os
@@ -169,7 +168,7 @@ class Reachd:
         raise RuntimeError("the simulated GPU is not measured")
 
     def memory_mib(self, name):
-        """VmRSS or VmHWM."""
+        """Returns VmRSS or VmHWM of the process."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
             return int(re.search(name + r":\s+(\d+)", file.read()).group(1)) / 1024
 
@@ -186,7 +185,7 @@ class Reachd:
         return cpu_us(self.process.pid)
 
     def stop(self):
-        """Returns the milliseconds from SIGTERM to its end."""
+        """Ends the server; returns the milliseconds from SIGTERM to the end of the process."""
         begun = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(PATIENCE_S)
@@ -195,7 +194,8 @@ class Reachd:
 
 
 class Nginx:
-    """One worker, no access log; /NAME is a file, and /mem-NAME answers the same number of bytes from memory."""
+    """An nginx with one worker and without an access log. /NAME is a file, and /mem-NAME answers equally many bytes
+    from memory."""
 
     def __init__(self, bodies):
         self.port = free_port()
@@ -235,7 +235,7 @@ server {{ listen 127.0.0.1:{self.port} backlog=512; root {home}; default_type ap
 
 
 class BareLoop:
-    """bare_loop.c: the time of the kernel alone for answers of this many bytes."""
+    """The server bare_loop.c, which takes only the time of the kernel for answers of this many bytes."""
 
     def __init__(self, body_bytes):
         self.port = free_port()
@@ -254,8 +254,8 @@ class BareLoop:
 # ---- clients ----
 
 def load(port, path, connections, seconds):
-    """load_client.c: requests per second, latencies at 50 and 99 % in us, requests, and the CPU time of the
-    client."""
+    """Runs load_client.c; returns requests per second, latencies at 50 and 99 % in us, the number of requests, and
+    the CPU time of the client."""
     done = subprocess.run([LOAD_CLIENT, str(port), str(connections), str(seconds), path], check=True,
                           capture_output=True, text=True, timeout=PATIENCE_S + seconds,
                           preexec_fn=placed(CLIENT_CORE))
@@ -264,7 +264,7 @@ def load(port, path, connections, seconds):
 
 
 def wrk(port, path, connections, seconds, script):
-    """The requests of wrk, which a script varies."""
+    """Runs wrk with requests that a script varies."""
     done = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "-s",
                            script, f"http://127.0.0.1:{port}{path}"], check=True,
                           capture_output=True, text=True, timeout=PATIENCE_S + seconds,

@@ -1,12 +1,12 @@
-/* plan_cost.c: the cost of a plan for a job that uses libreach, in-process and over the Unix
- * socket.
+/* plan_cost.c: measures the time of a plan for a job that uses libreach, in-process and over the
+ * Unix socket.
  *
  *   plan_cost FINGERPRINT.json SOCKET GPU
  *
- * prints three medians in microseconds: many plans in-process; many different requests over one
- * connection; and one repeated request. For different requests the daemon computes each answer and
- * libreach reads and checks it. For the repeated one the daemon confirms the ETag. Sizes go from 1
- * GiB to 140 GiB.
+ * The program prints three medians in microseconds: of many plans in-process, of many different
+ * requests over one connection, and of one repeated request. For different requests the daemon
+ * computes each answer and libreach reads and checks it. For the repeated request the daemon
+ * confirms the ETag. Sizes are from 1 GiB to 140 GiB.
  */
 #include "clients/c/reach.h"
 

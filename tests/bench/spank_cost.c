@@ -1,11 +1,11 @@
-/* spank_cost.c: the cost of the SPANK plugin for a task, in its own hooks.
+/* spank_cost.c: measures the time that the hooks of the SPANK plugin take for a task.
  *
  *   spank_cost PLUGIN.so SOCKET GPUS TASKS
  *
- * loads the plugin like slurmstepd and stands in for the Slurm side of the interface, with an
- * environment of some sixty variables. TASKS tasks with GPUS GPUs each go through both hooks. It
- * prints how many tasks got variables, and the median, the 99th percentile and the longest time in
- * microseconds. The exit status is 1 if a hook returned a value other than 0.
+ * The program loads the plugin like slurmstepd and provides Slurm's functions of the interface,
+ * with an environment of some sixty variables. TASKS tasks with GPUS GPUs each go through both
+ * hooks. It prints how many tasks got variables, and the median, the 99th percentile and the
+ * longest time in microseconds. The exit status is 1 if a hook returned a value other than 0.
  */
 #include <dlfcn.h>
 #include <stdarg.h>

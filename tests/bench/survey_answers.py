@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Random requests to this build and to an earlier one, about the same fingerprints: are the answers the same?
+"""Compares the answers of this build and of an earlier build to random requests about the same fingerprints.
 
     tests/bench/survey_answers.py EARLIER_BUILD [FINGERPRINT.json ..] [OBSERVATIONS.jsonl.xz ..]
 
-EARLIER_BUILD is the folder build/release of an earlier commit. Each of the two builds answers from simulated GPUs, which
-its daemon measures first, and then from the fingerprints. Each build also analyzes the recorded observations, and the two
-fingerprints that follow must be equal. REACH_COUNT is the number of requests of each GPU (1000), TEST_SEED
-the seed of the first one. Members that RENAMED lists count as the same. Numbers, and which members an answer has, must
-agree. Sentences may be worded otherwise: they are counted, and two of each are printed. The exit status is 1 if anything
-else differs. Run by hand after a change that must not change answers.
+EARLIER_BUILD is the folder build/release of an earlier commit. Each build answers from simulated GPUs, which its daemon
+measures first, and then from the fingerprints. Each build also analyzes the recorded observations, and the two
+resulting fingerprints must be equal. REACH_COUNT is the number of requests of each GPU (1000), TEST_SEED the seed of
+the first GPU.
+
+Members that RENAMED lists count as equal. The numbers and the set of members must agree. Sentences may differ; they are
+counted, and two of each are printed. The exit status is 1 if another difference is found. Run it by hand after a change
+that must not change answers.
 """
 import gzip
 import json
@@ -36,7 +38,7 @@ VOLATILE = ("request_id", "daemon_version", "reachd_version", "generator", "take
 
 
 def same_names(value):
-    """The answer with the names of this build, and without the values that differ from call to call."""
+    """Returns an answer with the names of this build, and without the values that differ from call to call."""
     if isinstance(value, dict):
         return {RENAMED.get(k, k): same_names(v) for k, v in value.items() if k not in VOLATILE}
     if isinstance(value, list):
@@ -45,7 +47,7 @@ def same_names(value):
 
 
 def differences(before, now, path=""):
-    """(path, before, now) of each place in which two documents differ."""
+    """Yields (path, before, now) for each place in which two documents differ."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted(set(before) | set(now)):
             yield from differences(before.get(key, "(absent)"), now.get(key, "(absent)"), f"{path}.{key}")
@@ -57,7 +59,7 @@ def differences(before, now, path=""):
 
 
 def is_wording(before, now):
-    """Two sentences that have the same numbers."""
+    """Returns whether two values are sentences with the same numbers."""
     numbers = re.compile(r"\d+(?:\.\d+)?")
     return (isinstance(before, str) and isinstance(now, str) and " " in before and " " in now
             and numbers.findall(before) == numbers.findall(now))

@@ -1,9 +1,9 @@
 /* fill_state.c: makes a database that contains the measurement of a real GPU, so that a daemon
- * serves it without that GPU.
+ * can serve it without that GPU.
  *
  *     fill_state DATABASE FINGERPRINT.json [OBSERVATIONS.jsonl]
  *
- * From the observations the pairs of SMs are taken, because the page shows them.
+ * Of the observations only the pairs of SMs are stored, because the page shows them.
  */
 #include "store/store.h"
 
@@ -44,7 +44,7 @@ static void load_fingerprint(const char *path, struct fingerprint *out)
     json_decref(json);
 }
 
-/* A line without a probe contains the limits for the other lines. */
+/* Stores one line of the observations if it is a probe of pairs. Other lines are left out. */
 static void add_line(struct store *store, int64_t run, const char *line, size_t bytes)
 {
     json_t *json = json_load_whole(line, bytes, NULL);

@@ -1,12 +1,12 @@
-"""lib_browser.py: a browser without a screen, for the pages: Debian's chromium, driven by Selenium.
+"""lib_browser.py: a browser without a screen for the tests of the pages: Debian's chromium, driven by Selenium.
 
     browser = Browser()
     browser.open(url)
     browser.until("the view is there", "return document.querySelector('main').dataset.view == 'chip'")
-    browser.check_quiet()             no message in the console, no request to anywhere else
+    browser.check_quiet()             fails if the console has a message, or if another server got a request
     browser.check_accessible("chip")
 
-Waits are for states of the page. If there is no browser, the import of this module ends the script with 77.
+All waits are for states of the page. If there is no browser, the import of this module ends the script with status 77.
 """
 import atexit
 import base64
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import urllib.parse
 
-# Like in common.py, which is imported after this, the modules are the modules of the distribution.
+# The modules must be Debian's, like in common.py, which is imported after this module.
 if not importlib.util.find_spec("selenium") and "REACH_TEST_PYTHON" not in os.environ and \
         os.path.exists("/usr/bin/python3"):
     os.environ["REACH_TEST_PYTHON"] = "of the distribution"
@@ -33,7 +33,7 @@ if not (CHROMIUM and DRIVER and importlib.util.find_spec("selenium")):
     print("no browser: chromium, chromium-driver and python3-selenium are needed (.ci/deps check)")
     sys.exit(77)
 
-# The proxy of the machine is not for a daemon on this machine.
+# Requests to a daemon on this machine must not go through the proxy of the machine.
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
 
 from selenium import webdriver  # pylint: disable=wrong-import-position
@@ -52,7 +52,7 @@ ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-s
              "--disable-default-apps", "--disable-sync", "--force-device-scale-factor=1", "--lang=en-US",
              "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
 
-# Visible texts with too little contrast to their background (WCAG 2.1, 1.4.3).
+# Finds visible texts with too little contrast to their background (WCAG 2.1, 1.4.3).
 CONTRAST = """
 const parts = (c) => c.match(/[\\d.]+/g).map(Number);
 const linear = (v) => (v /= 255, v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
@@ -82,7 +82,7 @@ while (walk.nextNode()) {
 return [seen, found];
 """
 
-# Texts that are smaller than 11 px as shown, and elements that extend past the screen without a scroll box.
+# Finds texts that are displayed smaller than 11 px, and elements that extend past the screen without a scroll box.
 SIZES = """
 const seen = (n) => n.checkVisibility() && !n.closest(".hidden, .skip, option, noscript, thead");
 const small = [], outside = [];
@@ -105,7 +105,7 @@ for (const node of document.body.querySelectorAll("*")) {
 return [texts, small, outside];
 """
 
-# Controls and pictures without a name, and lists of roles.
+# Finds controls, pictures and elements with a role that have no name.
 NAMES = """
 const name = (n) => (n.getAttribute("aria-label") ?? n.closest("label")?.textContent ?? n.textContent ?? "").trim();
 return [...document.querySelectorAll("a, button, input, select, progress, svg, canvas, nav, [role]:not([role=status], [role=alert]), [tabindex='0']")]
@@ -166,7 +166,8 @@ class Browser:
         return [f"{entry['level']}: {entry['message']}" for entry in self.driver.get_log("browser")]
 
     def requests(self):
-        """The addresses that were requested since the last call, each with the address of the requesting page."""
+        """Returns the addresses that were requested since the last call, each with the address of the requesting
+        page."""
         entries = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
         return [(e["params"]["request"]["url"], e["params"]["documentURL"]) for e in entries
                 if e["method"] == "Network.requestWillBeSent" and

@@ -1,5 +1,5 @@
-"""lib_proxy.py: a server in front of a daemon that forwards every answer with hostile texts in it. The daemon itself
-cuts names and drops control characters, and the page must not depend on that."""
+"""lib_proxy.py: a server in front of a daemon that forwards every answer and puts hostile texts into it. The daemon
+itself cuts names and drops control characters, and the page must not depend on that."""
 import http.client
 import http.server
 import json
@@ -12,7 +12,7 @@ PASSED = ("Content-Type", "ETag", "Cache-Control", "Content-Security-Policy", "V
 
 
 def spoil(value):
-    """The same document with every text of these names replaced."""
+    """Returns the document with the text of every member of these names replaced."""
     if isinstance(value, dict):
         return {k: HOSTILE if k in NAMED and isinstance(v, str) else spoil(v) for k, v in value.items()}
     return [spoil(v) for v in value] if isinstance(value, list) else value

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The page of `reachctl survey report --format html` in a real browser, opened as a file: 2000 simulated
-GPUs, drawn from the table; names that are markup are text; nothing is written to the console, and no request is sent.
+"""Tests the page of `reachctl survey report --format html` in a real browser, opened as a file. It has 2000 simulated
+GPUs, drawn from the table of the page. Names that contain markup are shown as text. No message is written to the
+console, and no request is sent.
 
     REACH_SCREENSHOTS=docs/ui tests/browser/test_fleet_page.py      makes the pictures of docs/fleet.md
 """
@@ -23,7 +24,7 @@ DB = os.path.join(common.folder, "fleet.db")
 PAGE = os.path.join(common.folder, "fleet.html")
 FEW_PAGE = os.path.join(common.folder, "few.html")
 
-# A fleet with errors: the database is changed, not the program.
+# Statements that change the database into a fleet with errors.
 TROUBLE = (
     "UPDATE fleet_sighting SET state = 'stale' WHERE survey = 2 AND slot = 3 AND host % 7 = 0",
     "UPDATE fleet_sighting SET fingerprint = NULL, map = NULL WHERE survey = 2 AND slot = 5 AND host % 9 = 0",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The page at /ui/ in a real browser: each view on simulated chips and on a real one, by mouse and by
-keyboard alone, in light, dark and narrow; nothing is written to the console and no other host is requested.
+"""Tests the page at /ui/ in a real browser: each view on simulated chips and on a real one, by mouse and by keyboard
+alone, in light, dark and narrow windows. No message is written to the console, and no request goes to another host.
 
     REACH_SCREENSHOTS=docs/ui tests/browser/test_ui.py      makes the pictures of docs/ui.md
 """
@@ -27,7 +27,7 @@ GIB = 1 << 30
 
 
 def matrix():
-    """The observations of the H100 in a file, and the fingerprint that follows from them in another."""
+    """Writes the observations of the H100 to a file, and the fingerprint that follows from them to another file."""
     lines, document = (os.path.join(common.folder, name) for name in ("matrix.jsonl", "matrix.json"))
     with lzma.open(H100) as packed, open(lines, "wb") as plain:
         plain.write(packed.read())
@@ -80,7 +80,7 @@ def windows_shown():
 
 
 def check_windows(daemon, gpu):
-    """The boxes match the answer of the daemon for the size that is shown."""
+    """Checks that the boxes match the answer of the daemon for the shown size."""
     size = browser.run("return document.getElementById('boxes').dataset.bytes")
     placement = daemon.json(f"/v1/gpus/{gpu}/placement?bytes={size}")
     groups = daemon.json(f"/v1/gpus/{gpu}/fingerprint")["topology"]["groups"]

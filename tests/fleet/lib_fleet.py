@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""lib_fleet.py: a fleet of simulated GPUs, one daemon for each, to survey.
+"""lib_fleet.py: a fleet of simulated GPUs, with one daemon for each, for tests of surveys.
 
     fleet = lib_fleet.Fleet(lib_fleet.k80_fleet(seed))
-    fleet.start()              # one process each, a batch at a time; own state, own free port
-    fleet.measure()            # asks each for a fingerprint, a few at a time, and waits
+    fleet.start()              # one process each, some at a time; each has its own state and free port
+    fleet.measure()            # requests a fingerprint from each, a few at a time, and waits
     fleet.hosts                # ["127.0.0.1:40001", ...], in the order of fleet.gpus
-    fleet.stop()               # SIGTERM to all; checks that each ended well
+    fleet.stop()               # sends SIGTERM to all; checks that each ended cleanly
 
-or by hand, until Ctrl-C:      tests/fleet/lib_fleet.py k80 256 --targets build/fleet.json
+By hand, until Ctrl-C:         tests/fleet/lib_fleet.py k80 256 --targets build/fleet.json
 
 A daemon gets the groups that share the second TLB level, by the remaining SM ids, and the noise of its GPU. Only this
-module has the lost SMs of the die (Gpu.lost). Everything is drawn from one seed. Daemons end with the program that
+module has the lost SMs of the die (Gpu.lost). All random values come from one seed. Daemons end with the program that
 started them, even if it is killed.
 
-Tests of this folder find the helpers of tests/e2e here as lib_fleet.common. Each of them prints TAP
-and runs alone on the machine, one after another, for up to 600 s. What a script needs besides
-Debian's packages for `make check` stands in the list `fleet` of .ci/deps.
+Tests of this folder use the helpers of tests/e2e as lib_fleet.common. Each test prints TAP. It has the whole machine
+for up to 600 s, because the tests run one after another. The packages that a test needs in addition to `make check` are
+in the list `fleet` of .ci/deps.
 """
 import argparse
 import http.client
@@ -52,7 +52,7 @@ H200_GROUPS = H200_COLUMNS * H200_TURNS
 
 
 class Gpu:
-    """A simulated GPU: the description for its daemon, and the values for the test alone."""
+    """A simulated GPU: the description for its daemon, and the values that only the test has."""
 
     def __init__(self, model, text, lost, rng):
         self.uuid = "SIM-" + "-".join(f"{rng.getrandbits(4 * n):0{n}x}" for n in (8, 4, 4, 4, 12))
@@ -63,7 +63,7 @@ class Gpu:
 
 
 def noise(rng):
-    """Noise with scatter, on a chip whose SMs have their own distances."""
+    """Returns a noise with scatter for a chip whose SMs have different distances."""
     return (f"noise=gauss:{rng.uniform(0.5, 2):.2f} outliers={rng.uniform(0.0003, 0.003):.4f}@1500 "
             f"spread={rng.randint(6, 16)} seed={rng.randint(1, 10 ** 6)}")
 
@@ -79,7 +79,8 @@ def k80_groups(pair):
 
 
 def k80_fleet(seed, count=256, mixture=TABLE_3):
-    """Returns `count` K80s; 256 are the mixture of the paper, more repeat it, fewer are drawn from it."""
+    """Returns `count` K80s. 256 K80s are the mixture of the paper; a larger count repeats the mixture, a smaller count
+    is a random part of it."""
     rng = random.Random(seed)
     pairs = []
     while len(pairs) < count:
@@ -156,7 +157,7 @@ class Daemon:
             return log.read()
 
     def serves(self):
-        """Returns whether it has its port and its GPU."""
+        """Returns whether the daemon has opened its port and listed its GPU."""
         if self.process.poll() is not None:
             raise AssertionError(f"a daemon exited with {self.process.returncode}:\n{self.log()}")
         log = self.log()
@@ -180,7 +181,7 @@ class Daemon:
         return json.loads(text)
 
     def measure(self, depth):
-        """Requests a fingerprint and waits for it. The state shows when it is served."""
+        """Requests a fingerprint and waits until it is served."""
         job = self.request("POST", "/v1/gpus/0/measurements", {"depth": depth})["id"]
         end = time.monotonic() + common.PATIENCE_S
         while time.monotonic() < end:
@@ -253,7 +254,7 @@ class Fleet:
         os.rename(path + ".new", path)
 
     def stop(self, well=True):
-        """With `well`, a process that did not end cleanly is an error."""
+        """Ends all daemons. With `well`, a process that did not end cleanly is an error."""
         for daemon in self.daemons:
             if daemon.process.poll() is None:
                 daemon.process.send_signal(signal.SIGTERM)

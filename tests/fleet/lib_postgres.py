@@ -1,10 +1,10 @@
 """lib_postgres.py: a separate PostgreSQL server, on a Unix socket in a temporary folder.
 
     with lib_postgres.Cluster() as cluster:
-        cluster.url("one")      a new database's address: postgresql:///one?host=...
+        cluster.url("one")      makes a database and returns its address: postgresql:///one?host=...
 
-The server refuses to run as root, so it runs as its package's user, or as nobody. A server that already runs is not
-contacted and not stopped, because the port is only part of the name of the socket.
+The server refuses to run as root, so it runs as its package's user, or as nobody. A server that already runs
+is not contacted and not stopped, because each server has its socket in its own folder.
 """
 import glob
 import os
@@ -18,7 +18,7 @@ PORT = "54321"  # a part of the socket's name; no TCP is listened on
 
 
 def programs():
-    """The folder of the newest server that is installed."""
+    """Returns the folder with the programs of the newest installed server."""
     found = glob.glob("/usr/lib/postgresql/*/bin/initdb")
     if not found:
         raise AssertionError("no PostgreSQL server is installed: .ci/deps fleet")

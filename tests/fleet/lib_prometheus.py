@@ -1,5 +1,5 @@
-"""lib_prometheus.py: a separate Prometheus of Debian's package, with the shipped configuration, rules and target
-list, on a free port of the loopback, data in the test's folder.
+"""lib_prometheus.py: a separate server from Debian's package of Prometheus. It has the shipped configuration, rules and
+target list, listens on a free port of the loopback address, and stores its data in the folder of the test.
 
     with lib_prometheus.Server(targets_file) as server:
         server.query("count by (signature) (reachd_gpu_fingerprint_info)")
@@ -24,7 +24,7 @@ import lib_monitoring  # pylint: disable=wrong-import-position
 
 
 class Server:
-    """Returns the shipped scrape configuration with other targets, every `interval_s`."""
+    """A server with the shipped scrape configuration, other targets, and an interval of `interval_s`."""
 
     def __init__(self, targets, interval_s=5):
         self.folder = tempfile.mkdtemp(prefix="prometheus-", dir=common.folder)
@@ -91,7 +91,7 @@ class Server:
         return said["data"]
 
     def query(self, expression):
-        """An instant query: [(labels, value)]."""
+        """Makes an instant query; returns [(labels, value)]."""
         return [(one["metric"], float(one["value"][1]))
                 for one in self.api("query", query=expression)["result"]]
 

@@ -14,7 +14,7 @@ BASE = "https://kubernetes.io/api/"  # how the schemas call their folder
 
 
 class Release:
-    """The strict schemas of one release of Kubernetes, only from its folder."""
+    """The strict schemas of one release of Kubernetes, which are read from one folder."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -38,7 +38,7 @@ class Release:
 
 
 def releases():
-    """{(1, 25): Release}; skips the case if there is none."""
+    """Returns {(1, 25): Release, ..}; skips the case if there are no schemas."""
     found = {}
     for folder in glob.glob(os.path.join(SCHEMAS, "v*-local-strict")):
         number = tuple(int(n) for n in re.search(r"/v(\d+)\.(\d+)\.", folder).groups())

@@ -1,17 +1,17 @@
-"""lib_slurm.py: a separate real Slurm: slurmctld, two slurmd with two GPUs each and a reachd beside each, in a
-private network and under a temporary folder.
+"""lib_slurm.py: a separate real Slurm in a private network and under a temporary folder. It consists of slurmctld and
+two slurmd, which have two GPUs and a reachd each.
 
-    lib_slurm.enter()              first of all: goes into a network namespace of its own
+    lib_slurm.enter()              must be called first: enters a new network namespace
     cluster = lib_slurm.Cluster()
     cluster.srun("-w", "n1", "--gres=gpu:2", "env")
     cluster.nodes[0].daemon_stop()
-    cluster.close()                stops what was started, also after a failure
+    cluster.close()                stops all started processes, also after a failure
 
-Each slurmd lives in a mount namespace in which <folder>/run is the node's own /run/reachd, so that
-one plugstack.conf serves both. Jobs are submitted by a user who is not root.
+Each slurmd has a mount namespace in which <folder>/run is the node's own /run/reachd, so that both nodes can use one
+plugstack.conf. Jobs are submitted by a user who is not root.
 
-Slurm has three traps on one machine. It needs an address besides the loopback address before it resolves names
-(AI_ADDRCONFIG), so the namespace gets one. File= of gres.conf must be a character device. It must be configured to
+On one machine Slurm needs three settings. It needs an address besides the loopback address before it resolves names
+(AI_ADDRCONFIG), so the namespace gets one. File= of gres.conf must be a character device. Slurm must be configured to
 bind only to the loopback address.
 """
 import os
@@ -93,7 +93,7 @@ def enter():
 
 
 class Node:
-    """A node: its GPUs, its reachd, and a replacement for reachd."""
+    """A node with its GPUs, its reachd, and possibly a program that replaces reachd."""
 
     def __init__(self, cluster, number, simulate):
         self.name = f"n{number}"
@@ -110,7 +110,7 @@ class Node:
             os.mknod(os.path.join(self.folder, f"nvidia{gpu}"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
 
     def daemon_start(self, measured=True):
-        """A restarted daemon serves its earlier measurements."""
+        """Starts reachd. A restarted daemon serves its earlier measurements."""
         self.daemon = common.Daemon(*self.simulate, "--socket", self.socket,
                                     state=os.path.join(self.folder, "reachd.db"))
         self.daemon.socket = self.socket
@@ -246,7 +246,7 @@ class Cluster:
                                                    stdin=subprocess.DEVNULL))
 
     def close(self):
-        """Ends everything that was started here, in reverse order, and removes the folder."""
+        """Ends all processes of the cluster in reverse order, and removes the folder."""
         for process in reversed(self.processes):
             if process.poll() is None:
                 process.terminate()
@@ -282,7 +282,7 @@ class Cluster:
                 continue
         return found
 
-    # ---- asking it ----
+    # ---- clients of Slurm ----
 
     def command(self, *arguments, user=True, environment=None):
         """Runs a client of Slurm, as the user or as root; returns (exit status, output, errors)."""
@@ -329,5 +329,5 @@ class Cluster:
 
 
 def variables(text):
-    """The lines NAME=value of a job that ran env, as a dictionary."""
+    """Returns the lines NAME=value of a job that ran env as a dictionary."""
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)

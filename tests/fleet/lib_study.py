@@ -1,6 +1,6 @@
-"""lib_study.py: the totals of the fingerprints of a fleet, for comparison with a survey. They are computed
-independently of reachctl from the answers of the daemons. It also contains the table of the paper, and the candidates
-of a K80's pattern by a trial of all 105 pairs."""
+"""lib_study.py: computes the totals of the fingerprints of a fleet from the answers of the daemons, independently of
+reachctl, for comparison with a survey. It also contains the table of the paper, and finds the candidates of a K80's
+pattern by trying all 105 pairs."""
 import collections
 import itertools
 
@@ -59,7 +59,7 @@ def table_3(found):
     return rows
 
 
-# ---- the H200, by what its groups have lost ----
+# ---- the H200, by the lost SMs of its groups ----
 
 def h200_signature(lost):
     """Writes dealt ids in the notation of floorplan.md: "24x6/4:2,13:2"."""

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""packaging/helm: the chart, rendered by render_chart.go with the libraries of Helm (Go's text/template, sprig, YAML
-by way of JSON). With its defaults it equals packaging/kubernetes/reachd.yaml. With any values it matches the schemas
-that Kubernetes publishes, and no container has more rights. Helm itself is not run, because it is in no registry that
-the tests use."""
+"""Tests the chart packaging/helm, rendered by render_chart.go with the libraries of Helm (Go's text/template, sprig,
+YAML by way of JSON). With its defaults it equals packaging/kubernetes/reachd.yaml. With any values it matches the
+schemas that Kubernetes publishes, and no container has more rights. Helm itself is not run, because it is in no
+registry that the tests use."""
 import copy
 import json
 import os
@@ -58,7 +58,8 @@ def build():
 
 
 def render(release="reachd", namespace="reachd", code=0, **more):
-    """Returns {kind: document}, and the text of NOTES.txt under "notes", or the complaint if `code` is not 0."""
+    """Returns {kind: document}, and the text of NOTES.txt under "notes"; returns the error message if `code` is not
+    0."""
     build()
     done = subprocess.run([program, CHART, release, namespace], input=yaml.safe_dump(values_of(**more)), text=True,
                           capture_output=True, check=False)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A faulty fleet: of a hundred hosts ten are dead, and five hang or drip. One each answers 2 GiB of JSON, has a wrong
-certificate, and claims the GPU of another host. The survey ends, counts each kind, and is right about the rest: it
-stores the fingerprints that the other 81 daemons serve.
+"""Tests a survey of a faulty fleet. Of a hundred hosts ten are dead, and five hang or send their answer byte by byte.
+One host answers 2 GiB of JSON, another has a wrong certificate, and another claims the GPU of a different host. The
+survey ends, counts each kind of fault, and stores the fingerprints that the other 81 daemons serve.
 
-The healthy ones are real daemons with a simulated GPU each. REACH_SEED repeats a run.
+The healthy hosts are real daemons with a simulated GPU each. REACH_SEED repeats a run.
 """
 import collections
 import json
@@ -33,7 +33,7 @@ database = os.path.join(common.folder, "hostile.db")
 
 
 def survey(code, where=None):
-    """Requests all of them, in any order."""
+    """Measures all GPUs of these daemons, in any order."""
     hosts = list(wanted)
     rng.shuffle(hosts)
     got, out, err = common.run(common.REACHCTL, "survey", "--json", "--db", where or database, "--ca", zoo.ca,
@@ -77,7 +77,7 @@ def each_kind_is_counted_and_named():
 
 
 def served():
-    """Returns the served fingerprints of the believed daemons, by direct requests: uuid -> fingerprint."""
+    """Returns the fingerprints that the healthy daemons serve, by direct requests: uuid -> fingerprint."""
     found = {}
     for daemon in fleet.daemons:
         if wanted[daemon.host] == "answered":
@@ -124,7 +124,7 @@ def postgresql_keeps_the_same():
 
 @case
 def who_gets_well_is_back():
-    """The thief is gone, so the GPU is believed again."""
+    """Surveys again without the faulty hosts. The GPU that one of them claimed is accepted again."""
     for host in [h for h, outcome in wanted.items() if outcome != "answered" and h not in fleet.hosts]:
         del wanted[host]
     said = survey(0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reach-hwloc and the tools of hwloc itself. They load its output, show its objects, keep them when they write it
-again, and annotate it. A merged topology has everything that lstopo found on this machine."""
+"""Tests the output of reach-hwloc with the tools of hwloc. They load the output, show its objects, keep them when they
+write it again, and annotate it. A merged topology has everything that lstopo found on this machine."""
 import os
 import re
 import shutil
@@ -25,7 +25,7 @@ if not LSTOPO:
 
 
 def done(*arguments):
-    """Runs a tool. hwloc prints its complaints on stderr and continues, so stderr must be empty."""
+    """Runs a tool. hwloc prints its errors on stderr and continues, so stderr must be empty."""
     process = subprocess.run(arguments, capture_output=True, text=True, timeout=common.PATIENCE_S,
                              check=False)
     log = [line for line in process.stderr.splitlines()
@@ -49,13 +49,13 @@ def shown(path):
 
 
 def counts(path):
-    """{type: number of objects}, counted by hwloc."""
+    """Returns {type: number of objects}, counted by hwloc."""
     return {kind: int(n) for n, kind in
             re.findall(r"depth -?\d+:\s+(\d+) (\w+)", done("hwloc-info", "--input", path))}
 
 
 def told(path):
-    """All infos with a name of reach, in order."""
+    """Returns all infos of reachd in their order."""
     root = ElementTree.parse(path).getroot()
     return [(i.get("name"), i.get("value")) for i in root.iter("info") if i.get("name").startswith("Reach")]
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""packaging/kubernetes against the schemas of Kubernetes, and run like by a kubelet.
+"""Tests packaging/kubernetes against the schemas of Kubernetes, and runs its containers like a kubelet.
 
 There is no cluster here, so three things replace it:
 
 * the JSON schemas that Kubernetes publishes for each release, in the strict form that allows no other field
   (from the PyPI package kubernetes-validate; .ci/deps puts it under build/fleet);
 * the types of Debian's python3-kubernetes, which were generated from the API description of 1.22;
-* a mount namespace with the DaemonSet's volumes at their places, everything else read-only, and each
-  container's command in it with its user, its capabilities and no new privileges.
+* a mount namespace with the DaemonSet's volumes at their places, and all other folders read-only. The command of each
+  container runs in it, with its user, its capabilities and no new privileges.
 
-None of them shows whether an admission policy accepts the pod, or the effects of the nvidia runtime.
+The test does not cover admission policies or the effects of the nvidia runtime.
 """
 import glob
 import http.client
@@ -43,7 +43,7 @@ def documents():
 
 
 def planted():
-    """Manifests that are wrong in one place, and must not pass."""
+    """Returns manifests that are wrong in one place, so that they must be refused."""
     def spoilt(change):
         daemon_set = lib_manifest.of_kind("DaemonSet")
         change(daemon_set["spec"], daemon_set["spec"]["template"]["spec"])
@@ -74,7 +74,7 @@ def the_published_schemas_allow_it():
 
 @case
 def the_published_schemas_allow_the_devices():
-    """The output of reach-dra for real chips, in each release that has resource.k8s.io/v1."""
+    """Checks the output of reach-dra for real chips with each release that has resource.k8s.io/v1."""
     server = lib_nfd.Server(os.path.join(common.folder, "devices"))
     gpus = []
     for path in sorted(glob.glob(os.path.join(ROOT, "docs", "measurements", "nvidia-*", "fingerprint-full.json"))):
@@ -169,7 +169,7 @@ def can_be_run():
 
 
 class Node:
-    """The volumes of the DaemonSet on one node, found or made like by a kubelet."""
+    """The volumes of the DaemonSet on one node, which are made like by a kubelet."""
 
     def __init__(self):
         self.folder = os.path.join(common.folder, "node")
@@ -218,7 +218,7 @@ class Node:
 
 
 def probe(path):
-    """Returns the answer to the probe of the kubelet, by the number of the port of the container."""
+    """Sends the probe of the kubelet to the port of the container; returns the status of the answer, or None."""
     port = lib_manifest.containers()["reachd"]["ports"][0]["containerPort"]
     try:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The PostgreSQL server that the other tests of this folder start: it is separate, answers only on its socket, and is
-gone afterwards."""
+"""Tests the PostgreSQL server that the other tests of this folder start: it is separate, answers only on its socket,
+and is gone afterwards."""
 import os
 
 import lib_fleet

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The storage and the reports of surveys on PostgreSQL: the same test programs that `make check` runs on SQLite, with
-the address of a database of a separate server."""
+"""Tests the storage and the reports of surveys on PostgreSQL. It runs the test programs that `make check` runs on
+SQLite with the address of a database on a separate server."""
 import glob
 import os
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Metrics as a survey: Debian's Prometheus scrapes a daemon for each of 256 simulated K80s, and a PromQL query gives
-table 3 of the paper. The shipped rules, alerts and dashboard run there too. REACH_SEED repeats a run."""
+"""Tests the metrics of a fleet. Debian's Prometheus scrapes a daemon for each of 256 simulated K80s, and a PromQL query
+gives table 3 of the paper. The shipped rules, alerts and dashboard run there too. REACH_SEED repeats a run."""
 import os
 
 import lib_fleet
@@ -20,7 +20,7 @@ run = {}
 
 
 def by(label, rows):
-    """{value of the label: count}"""
+    """Returns {value of the label: count}."""
     found = {labels.get(label, ""): int(value) for labels, value in rows}
     equal(len(found), len(rows), "rows of " + label)
     return found

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The SPANK plugin in a real Slurm (lib_slurm.py). Jobs get the values of reachd for their GPUs. No behavior of
+"""Tests the SPANK plugin in a real Slurm (lib_slurm.py). Jobs get the values of reachd for their GPUs. No behavior of
 reachd, or of a program in its place, fails a job or drains a node."""
 import json
 import os
@@ -31,13 +31,13 @@ outcomes = []  # (state of reachd, jobs, failed, jobs with variables, states of 
 
 
 def given(text):
-    """The variables of the plugin in the output of env."""
+    """Returns the variables of the plugin in the output of env."""
     return {name: value for name, value in variables(text).items()
             if name.rpartition("_")[0] in NAMES and name.rpartition("_")[2].isdigit()}
 
 
 def wanted(node, gpus):
-    """Returns the answer of the node's daemon about these of its GPUs, numbered like in a job."""
+    """Returns the answer of the node's daemon about these GPUs, numbered like in a job."""
     found = {}
     for number, gpu in enumerate(gpus):
         lines = node.daemon.request("GET", f"/v1/gpus/{gpu}/environment", unix=True).body.decode()
@@ -61,7 +61,7 @@ def tidy(value):
     return [w["length_bytes"] if isinstance(w, dict) else w for w in value] if isinstance(value, list) else value
 
 
-# ---- well ----
+# ---- with a healthy reachd ----
 
 @case
 def a_job_gets_what_reachd_knows():
@@ -148,7 +148,7 @@ def a_slip_is_refused_at_submission():
     equal(cluster.command("squeue", "-h")[1], "")
 
 
-# ---- not well ----
+# ---- with a faulty reachd ----
 
 def hangs(connection):
     while connection.recv(4096):

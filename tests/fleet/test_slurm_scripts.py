@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The example TaskProlog and Prolog in a real Slurm (lib_slurm.py), with the plugin turned off."""
+"""Tests the example TaskProlog and Prolog in a real Slurm (lib_slurm.py), with the plugin turned off."""
 import os
 import shutil
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The study of Karnagel et al., DaMoN 2017, appendix A: 256 K80s, fingerprinted by daemons without information about
-the mixture, beside table 3 of the paper. And H200s that have lost SMs at random. All GPUs are simulated.
+"""Repeats the study of Karnagel et al., DaMoN 2017, appendix A. Daemons without information about the mixture
+fingerprint 256 K80s, and the result is compared with table 3 of the paper. A second part has H200s that have lost SMs
+at random. All GPUs are simulated.
 
     tests/fleet/test_study.py [--write docs/measurements/study-k80-simulated.md]
 
---write puts the tables there; without it the file that is there must hold the same tables.
-REACH_SEED repeats a run."""
+--write writes the tables to this file. Without --write the existing file must contain the same tables. REACH_SEED
+repeats a run."""
 import json
 import os
 import sys
@@ -68,7 +69,7 @@ def survey(targets, where):
 
 
 def reported(where, number):
-    """Rows of `reachctl survey report signatures`: {signature: (GPUs, percent, candidates)}."""
+    """Returns the rows of `reachctl survey report signatures`: {signature: (GPUs, percent, candidates)}."""
     status, out, err = common.run(common.REACHCTL, "survey", "report", "signatures", "--db", where,
                                   "--survey", str(number), "--format", "json")
     equal(status, 0, f"exit status of the report from {where}:\n{out[:2000]}{err}")
