@@ -107,8 +107,8 @@ struct chip {
     uint32_t latency, l1_miss, memory;
     uint32_t l2_keeps;
     uint64_t l2_line;
-    uint32_t
-        table_cycles; /* cycles that a load of a page's table costs; 0 if there is no such cost */
+    uint32_t table_cycles; /* additional cycles of a load whose page has another page table; 0 if
+                              there are none */
 };
 
 static uint32_t right, not_sure, wrong;

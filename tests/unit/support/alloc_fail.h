@@ -1,5 +1,5 @@
-/* alloc_fail.h: an allocation of this program fails at its n-th use, once or from then on. Include
- * it in one file of a test program, because it defines malloc and related functions.
+/* alloc_fail.h: the n-th allocation of this program fails, alone or with all later ones. Include
+ * this header in one file of a test program, because it defines malloc and related functions.
  *
  * Without a sanitizer, malloc, calloc and realloc themselves are replaced. A sanitizer needs these
  * functions, so the linker wraps the calls of this program instead (mk/variant.mk). The allocations

@@ -31,7 +31,7 @@ static struct maybe_u32 any_u32(struct rng *r)
     return (struct maybe_u32){.known = m.known, .reason = m.reason, .v = (uint32_t)m.v};
 }
 
-/* Returns doubles of every size, with all their digits. */
+/* Returns a double of any size, with all its digits. */
 static struct maybe_f64 any_f64(struct rng *r)
 {
     const struct maybe_u64 m = any_u64(r, 0);

@@ -91,7 +91,7 @@ static unsigned long printed(struct bench_gpu *gpu, double cycles)
     return (unsigned long)fmax(1, cycles);
 }
 
-/* A growing text. */
+/* A text that grows when lines are appended. */
 struct text {
     char *at;
     size_t bytes, room;

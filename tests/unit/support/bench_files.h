@@ -50,7 +50,7 @@ uint32_t bench_level_entries(const struct bench_gpu *gpu, uint32_t level);
 /* Returns the mean cycles per load of a cyclic walk over `pages` pages, without noise. */
 double bench_mean(const struct bench_gpu *gpu, uint64_t stride_kib, uint64_t pages);
 
-/* Owned files; free them with bench_files_free. */
+/* Files that are owned; the caller frees them with bench_files_free. */
 struct bench_files {
     size_t count;
     char names[BENCH_MAX_FILES][64];

@@ -1,5 +1,5 @@
-/* fleet_fixture.h: databases of surveys, and fleets to put into them. Tests run on SQLite, and
- * on PostgreSQL if REACH_FLEET_DB contains the address of a database. That database is emptied
+/* fleet_fixture.h: databases of surveys, and fleets to store in the databases. Tests run on SQLite,
+ * and on PostgreSQL if REACH_FLEET_DB contains the address of a database. That database is emptied
  * before every use, so it must not contain other data. */
 #ifndef REACH_TESTS_UNIT_FLEET_FIXTURE_H
 #define REACH_TESTS_UNIT_FLEET_FIXTURE_H

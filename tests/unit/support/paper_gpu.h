@@ -1,8 +1,8 @@
-/* paper_gpu.h: a GPU on paper, for tests of analysis and plan. It answers the four probes by
- * formula, without a model of a TLB. A walk over `fits` entries has no misses, a walk over
- * `saturated` entries misses with every load, and in between the misses are linear. A miss has a
- * fixed penalty, and groups of SMs share a level. The analysis must return exactly the numbers of
- * the test. No simulator is used. */
+/* paper_gpu.h: a GPU on paper, for tests of the analysis and of plans of probes. The GPU answers
+ * the four probes by formula, without a model of a TLB. A walk over `fits` entries has no misses, a
+ * walk over `saturated` entries misses with every load, and in between the misses are linear. A
+ * miss has a fixed penalty, and groups of SMs share a level. The analysis must return exactly the
+ * numbers of the test. No simulator is used. */
 #ifndef REACH_TESTS_PAPER_GPU_H
 #define REACH_TESTS_PAPER_GPU_H
 
@@ -46,8 +46,8 @@ void paper_gpu_init(struct paper_gpu *out);
 /* Sets the sharing of a level: the SM at position i is in group i / size. */
 void paper_gpu_share(struct paper_gpu *gpu, uint32_t level, uint32_t size);
 
-/* Returns the partition by the groups of a level, by SM id, with groups numbered by their lowest
- * id. */
+/* Returns the partition of the SMs, by SM id, into the groups of a level. Groups are numbered by
+ * their lowest id. */
 void paper_gpu_partition(const struct paper_gpu *gpu, uint32_t level, struct sm_partition *out);
 
 /* Answers one probe. The caller frees the result with observation_free. */

@@ -1,8 +1,8 @@
 /* pipeline.h: a daemon without its API, with a real store and real workers, for the tests of
  * measurements. A test program includes this file once. The campaign and the analysis are stand-ins
  * defined here, so a test decides when the campaign ends or waits, and whether the measurement is
- * disturbed. The worker is the test program itself, started with --worker. It measures a simulated
- * K80, or fails in the way that REACH_TEST_WORKER names. */
+ * disturbed. The worker is the test program itself, started with --worker. The worker measures a
+ * simulated K80, or fails in the way that REACH_TEST_WORKER names. */
 #ifndef REACH_TESTS_UNIT_PIPELINE_H
 #define REACH_TESTS_UNIT_PIPELINE_H
 

@@ -112,7 +112,7 @@ static int faulty_fcntl(int fd, int command, ...)
     return fcntl(fd, command, argument);
 }
 
-/* These functions replace the ones of the C library in the whole program. */
+/* These functions replace the functions of the C library in the whole program. */
 int fsync(int fd)
 {
     store_fault.syncs++;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Kinds of calls, as bits. */
+/* Kinds of system calls; each kind is a bit. */
 enum store_fault_kind {
     FAULT_WRITES = 1, /* pwrite, write, ftruncate, fallocate, unlink, open to create, fsync */
     FAULT_READS = 2,  /* pread, read, fstat, stat, open of an existing file, mmap */
@@ -19,12 +19,12 @@ enum store_fault_kind {
     FAULT_ALL = 7
 };
 
-/* Calls of all chosen kinds are counted together, from 1. */
+/* Settings and counts of the faults. Calls of all chosen kinds are counted together, from 1. */
 struct store_fault {
     bool armed;
-    bool persistent; /* all calls from the n-th on fail */
-    bool torn;       /* a failing write first writes half of its bytes */
-    bool skip_syncs; /* fsync does nothing and returns success */
+    bool persistent; /* whether all calls from the n-th on fail */
+    bool torn;       /* whether a failing write first writes half of its bytes */
+    bool skip_syncs; /* whether fsync does nothing and returns success */
     int error_number;
     unsigned kinds;
     uint64_t fail_at;

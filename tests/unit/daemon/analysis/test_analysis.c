@@ -222,8 +222,8 @@ static struct observation *last_of(struct observation_set *set, enum probe_kind 
     return NULL;
 }
 
-/* Two SMs have changed places in a row of the matrix. The rounds contradict it, and the analysis
- * cannot decide which is right. */
+/* Two SMs have changed places in a row of the matrix. The rounds contradict this row, and the
+ * analysis cannot decide between them. */
 static void rounds_against_matrix_is_disturbed(void **state)
 {
     struct paper_gpu gpu;

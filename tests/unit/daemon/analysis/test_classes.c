@@ -12,7 +12,7 @@
 
 #define COUNT(a) (uint32_t)(sizeof(a) / sizeof(a)[0])
 
-/* The miss penalties of the groups of one H200 (docs/measurements, GPU-8e692359). */
+/* The miss penalties of the groups of one H200 in cycles (docs/measurements, GPU-8e692359). */
 static void near_and_far_are_told_apart(void **state)
 {
     (void)state;
@@ -23,7 +23,7 @@ static void near_and_far_are_told_apart(void **state)
     assert_int_equal(classes_split(cycles, COUNT(cycles), 0.5, class), 2);
     for (uint32_t i = 0; i < COUNT(cycles); i++)
         assert_int_equal(class[i], cycles[i] > 120);
-    /* The same numbers, each with an uncertainty of ten cycles. */
+    /* These penalties have an uncertainty of ten cycles each. */
     assert_int_equal(classes_split(cycles, COUNT(cycles), 10, class), 1);
 }
 
@@ -54,7 +54,7 @@ static void three_classes_are_three(void **state)
         assert_int_equal(class[i], expected[i]);
 }
 
-/* Noise alone does not make classes; two distant values always do. */
+/* Noise alone does not make classes. Two distant values always make two classes. */
 static void noise_is_no_class(void **state)
 {
     (void)state;

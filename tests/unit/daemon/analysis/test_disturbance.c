@@ -141,7 +141,7 @@ static void an_absent_sm_is_seen(void **state)
     memset(o.result.values, 0, 200 * sizeof o.result.values[0]);
     expect(&o, VERDICT_UNUSABLE, "no time");
     o = new_chase();
-    o.result.values[7] = 0; /* a point that was always interrupted */
+    o.result.values[7] = 0; /* every load of this point was interrupted */
     expect(&o, VERDICT_DISTURBED, "interrupted each time");
     o = new_chase(); /* the kernel does not wait for its loads (on an H200 each takes 2 cycles) */
     for (size_t i = 0; i < o.result.value_count; i++)
@@ -160,7 +160,8 @@ static void a_falling_curve_is_seen(void **state)
     for (uint32_t i = 0; i < SAMPLES; i += 10)
         o.result.values[SAMPLES + i] += 2 * PENALTY;
     expect(&o, VERDICT_CLEAN, "");
-    o = new_chase(); /* the median of a mixture of hits and misses may be either */
+    o = new_chase(); /* the median of a mixture of hits and misses may be the time of a hit or of a
+                        miss */
     for (uint32_t i = 0; i < SAMPLES; i++)
         o.result.values[3 * SAMPLES + i] = about(i % 10 < 6 ? HIT : HIT + PENALTY);
     expect(&o, VERDICT_CLEAN, "");
@@ -257,7 +258,7 @@ static void verdicts_have_names(void **state)
     assert_int_equal(kept, VERDICT_DISTURBED);
 }
 
-/* A set keeps observations that are not clean apart, and both kinds survive the JSON form. */
+/* A set keeps observations that are not clean apart, and both kinds are read back from JSON. */
 static void sets_put_the_disturbed_aside(void **state)
 {
     (void)state;

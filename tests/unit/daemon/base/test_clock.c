@@ -113,7 +113,7 @@ static void wall_clock_is_that_of_the_library(void **state)
     const int64_t now = clock_wall_seconds();
     const time_t after = time(NULL);
 
-    assert_in_range(now, before - 1, after + 1); /* time() may read a coarser clock */
+    assert_in_range(now, before - 1, after + 1); /* time() may read a clock of lower resolution */
 }
 
 /* A sleep of 20 ms takes at least 20 ms by a clock that counts nanoseconds. */

@@ -234,7 +234,7 @@ static void test_sorted(void **state)
     same_as(&t, value, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
-/* Names of every length in any order, with lists and objects between them. */
+/* Objects have names of every length in any order, with lists and objects between them. */
 static void write_any(struct json_writer *t, struct rng *r, const char *name, int depth)
 {
     const bool is_object = depth == 0 || rng_below(r, 2);
@@ -273,7 +273,7 @@ static void test_sorted_as_written(void **state)
     }
 }
 
-/* Returns the text with bytes that are not UTF-8 as '?'. */
+/* Returns the text with each byte that is not UTF-8 replaced by '?'. */
 static json_t *text_value(const char *text)
 {
     char ascii[64];

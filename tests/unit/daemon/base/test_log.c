@@ -120,7 +120,7 @@ static void test_text(void **state)
     assert_string_equal(text, PLAIN_LINES);
 }
 
-/* If systemd connects standard error to journald, it sets this variable. */
+/* Sets JOURNAL_STREAM, like systemd does if it connects standard error to journald. */
 static void a_few_lines_for_journald(void)
 {
     struct stat st;
@@ -300,7 +300,7 @@ static void test_nobody_reads(void **state)
     unlink(journal_path);
 }
 
-/* The reader has closed the pipe, or it never existed. */
+/* The reader has closed the pipe, or there was never a reader. */
 static void test_nobody_is_there(void **state)
 {
     int ends[2];

@@ -86,7 +86,8 @@ static void quantiles_by_hand(void **state)
 
 static void mad_by_hand(void **state)
 {
-    const double v[] = {1, 1, 2, 2, 4, 6, 9}; /* median 2, deviations 0 0 1 1 2 4 7 */
+    const double v[] = {1, 1, 2, 2,
+                        4, 6, 9}; /* the median is 2, and the deviations are 0 0 1 1 2 4 7 */
     const double flat[] = {5, 5, 5};
 
     (void)state;
@@ -94,7 +95,8 @@ static void mad_by_hand(void **state)
     assert_true(stats_mad_f64(flat, 3) == 0);
 }
 
-/* Fills v with one of the shapes of sweeps: random, few values, flat, up, down, a step. */
+/* Fills v with one of the shapes of sweeps: random, few distinct values, constant, rising, falling,
+ * or a step. */
 static void fill(struct rng *rng, uint32_t *v, size_t n, unsigned shape)
 {
     for (size_t i = 0; i < n; i++) {

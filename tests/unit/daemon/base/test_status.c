@@ -174,7 +174,7 @@ static void text_is_valid_utf8(void **state)
         {"\xe0\x80\xaf", "???"},      /* overlong */
         {"\xed\xa0\x80", "???"},      /* a surrogate */
         {"\xf4\x90\x80\x80", "????"}, /* above U+10FFFF */
-        {"\xe2\x82", "??"},           /* the text ends too early */
+        {"\xe2\x82", "??"},           /* the text ends in the middle of a character */
         {"\xe2x", "?x"},
     };
     struct err err = {0};

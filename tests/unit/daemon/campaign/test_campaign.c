@@ -23,7 +23,7 @@ enum {
 }; /* largest number of rounds with one pivot, because a round may be repeated for more votes */
 
 struct watch {
-    bool confirmed; /* some conclusions are not confirmed, so a part is done again */
+    bool confirmed; /* whether some conclusions are not confirmed, so that a part is done again */
     double progress;
     uint32_t steps;
     enum depth depth;
@@ -224,7 +224,7 @@ static void rounds_follow_groups_not_sms(void **state)
     observation_set_free(&set);
 }
 
-/* With little memory behind the range, only the throughput probes are left out. */
+/* If the range has little memory behind it, only the throughput probes are left out. */
 static void throughput_needs_memory(void **state)
 {
     struct paper_gpu gpu;
@@ -350,8 +350,8 @@ static void expect_asked(const struct observation_set *set, const struct observa
         assert_true(times_asked(all, &set->items[i].spec) > 0);
 }
 
-/* A filler that was left out is requested later. If it was run, the measurement consists of the
- * same probes in another order. */
+/* A filler that was left out is requested later. If the filler was run, the measurement consists of
+ * the same probes in another order. */
 static void fillers_are_probes_of_later_phases(void **state)
 {
     struct paper_gpu gpu;
@@ -430,7 +430,7 @@ static bool answers_again(const struct observation *o, const struct probe_spec *
            memcmp(s->window_of_sm, first->window_of_sm, sizeof s->window_of_sm) == 0;
 }
 
-/* A region whose two reads are more than 1 % apart is read five times, and no other region is. */
+/* A region is read five times only if its two reads are more than 1 % apart. */
 static void regions_that_disagree_are_read_again(void **state)
 {
     struct campaign_step *step = calloc(1, sizeof *step);

@@ -1,4 +1,4 @@
-/* test_compare.c: comparison of a chip with others. The reference tables are compared with a naive
+/* test_compare.c: compares a chip with others. The reference tables are compared with a naive
  * count, on random chips. Each number of a real chip is changed in turn and is then the only odd
  * one. A shared file contains no text of the fingerprint except the name of the model. TEST_SEED
  * repeats a run. */
@@ -229,7 +229,8 @@ static void another_kind_is_unknown(void **state)
 
 /* ---- verdicts ---- */
 
-/* Compares the result of comparison_make with the rule. The caller checks the verdict. */
+/* Compares the result of comparison_make with the rule, except for the verdict, which the caller
+ * checks. */
 static enum compare_verdict compare(const struct reference *reference, const struct fingerprint *fp,
                                     uint32_t *out_odd)
 {

@@ -73,7 +73,8 @@ static void the_rule_is_the_naive_one(void **state)
             const double over =
                 fmax(n > out ? v[i] - sorted[n - 1 - out] : 0, n > out ? sorted[out] - v[i] : 0) -
                 beyond;
-            if (fabs(over) > 1e-9) /* skipped if the two formulas may round differently */
+            if (fabs(over) >
+                1e-9) /* the case is skipped if the two formulas may round differently */
                 assert_int_equal(is_odd(v[i], v, n, &none), n > 7 && over > 0);
         }
     }
@@ -104,7 +105,8 @@ static double draw(const struct population *p)
 
     if (p->shape == STUDENT_3) {
         const double a = normal(), b = normal(), c = normal();
-        return 1 + p->deviation * x / sqrt(a * a + b * b + c * c); /* the variance is 3 */
+        return 1 + p->deviation * x /
+                       sqrt(a * a + b * b + c * c); /* the distribution has a variance of 3 */
     }
     return 1 + p->deviation * x + (p->shape == TWO && rng_unit(&draws) < p->share ? 0.1 : 0);
 }

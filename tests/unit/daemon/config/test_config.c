@@ -19,7 +19,7 @@
 
 enum { MAX_ARGUMENTS = 80 };
 
-/* Parses a NULL-terminated list. */
+/* Parses a list of arguments that ends with NULL. */
 static enum status parse(char **arguments, struct config *out, struct err *err)
 {
     char *argv[MAX_ARGUMENTS];
@@ -36,7 +36,7 @@ static enum status parse(char **arguments, struct config *out, struct err *err)
 }
 
 #define ARGS(...) ((char *[]){__VA_ARGS__, NULL})
-/* Literals are not written to; the cast is in this place only. */
+/* The arguments are literals that are never written to. Only this function needs the cast. */
 #define A(text) ((char[]){text})
 
 static void test_defaults(void **state)
@@ -140,7 +140,7 @@ static void test_modes(void **state)
     assert_int_equal(c.analyze_depth, DEPTH_QUICK);
 }
 
-/* Every wrong line is refused, and the sentence names the option. */
+/* Every wrong command line is refused, and the message names the option. */
 static void test_wrong(void **state)
 {
     static const char *const cases[][3] = {
@@ -254,10 +254,10 @@ static void test_sockets(void **state)
     assert_int_equal(set.roles[1], LISTEN_UNIX);
     assert_int_equal(set.roles[2], LISTEN_HEALTH);
 
-    /* Neither a socket in use nor a port in use is taken away. */
+    /* A socket or port that another process uses is not taken over. */
     assert_int_equal(listen_open(&c, &second, &err), STATUS_CONFLICT);
     assert_int_equal(connect_unix(path), 0);
-    c.socket_given = false; /* a default socket that is in use is left out */
+    c.socket_given = false; /* a default socket is left out if it is in use */
     assert_int_equal(listen_open(&c, &second, &err), STATUS_OK);
     assert_int_equal(second.count, 2);
     listen_close(&second);
@@ -267,8 +267,8 @@ static void test_sockets(void **state)
     assert_int_equal(stat(path, &st), -1);
 }
 
-/* A remote address needs a token if its clients may change something. An address for probes
- * needs none. */
+/* A remote address needs a token if its clients may change something. An address for probes needs
+ * no token. */
 static void test_what_other_machines_may_reach(void **state)
 {
     struct listen_set set;

@@ -1,4 +1,4 @@
-/* test_options.c: one option in three places. */
+/* test_options.c: options on the command line, in the environment and in a file. */
 #include "config/config.h"
 #include "config/config_table.h"
 
@@ -44,8 +44,8 @@ static void write_file(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* Parses "reachd --config PATH" and up to two more arguments. A config points into them, so they
- * live until the next call. */
+/* Parses "reachd --config PATH" and up to two more arguments. A config points into the arguments,
+ * so they exist until the next call. */
 static enum status parse(struct config *out, const char *first, const char *second, struct err *err)
 {
     static char name[] = "reachd", option[] = "--config", a[TEXT_BYTES], b[TEXT_BYTES];
@@ -138,7 +138,7 @@ static void test_the_later_place_wins(void **state)
     write_file("log-level = error\nlog-format = json\nlisten = 127.0.0.1:1\n"
                "simulate = k80\nsimulate = p100\nmeasure-on-start = no\n");
     setenv("REACHD_LISTEN", "127.0.0.1:2", 1);
-    setenv("REACHD_LOG_FORMAT", "", 1); /* an empty variable is not set */
+    setenv("REACHD_LOG_FORMAT", "", 1); /* an empty variable counts as not set */
     assert_int_equal(parse(&c, "--listen=127.0.0.1:3", "--measure-on-start", &err), STATUS_OK);
     assert_string_equal(c.listen, "127.0.0.1:3");
     assert_int_equal(c.log_level, LOG_LEVEL_ERROR);
@@ -266,8 +266,8 @@ static void test_wrong_environment(void **state)
     config_free(&c);
 }
 
-/* Options that may change while the daemon serves do, the others are reported, and texts stay in
- * place. */
+/* Options that may change while the daemon serves are changed. The other options are reported, and
+ * texts keep their addresses. */
 static void test_renew(void **state)
 {
     struct config old = config_defaults(), fresh = config_defaults();
@@ -312,7 +312,8 @@ static size_t random_file(char *out, size_t size)
     return used;
 }
 
-/* A file is refused with a reason, or the output of --check-config for it has the same meaning. */
+/* A file is refused with a reason. Otherwise, the output of --check-config for the file is a config
+ * with the same values. */
 static void test_printed_and_read_again(void **state)
 {
     const char *given = getenv("TEST_SEED");

@@ -1,5 +1,5 @@
-/* test_diff.c: two fingerprints side by side. Properties over random pairs: a value equals
- * itself, and the class does not depend on the order. TEST_SEED repeats a run. */
+/* test_diff.c: compares two fingerprints. For random pairs, a fingerprint equals itself, and the
+ * class of a difference does not depend on the order of the pair. TEST_SEED repeats a run. */
 #include "base/rng.h"
 #include "base/units.h"
 #include "fingerprint/diff.h"
@@ -61,7 +61,7 @@ static struct fingerprint *base_fingerprint(void)
     return fp;
 }
 
-/* SMs a and b change places. */
+/* Exchanges the SMs a and b. */
 static void swap_sms(struct fingerprint *fp, uint16_t a, uint16_t b)
 {
     struct sm_partition *both[] = {&fp->levels[1].sharing, &fp->topology.partition};
@@ -84,7 +84,7 @@ static struct fingerprint_diff compare(const struct fingerprint *a, const struct
     return ab;
 }
 
-/* The differences between two measurements of a quiet chip. */
+/* Makes the differences between two measurements of a quiet chip. */
 static void add_noise(struct fingerprint *fp, struct rng *rng)
 {
     fp->taken_at += (int64_t)rng_below(rng, 100000);
@@ -94,7 +94,7 @@ static void add_noise(struct fingerprint *fp, struct rng *rng)
     fp->throughput.rates[0].plateau_gbps.v *= 1 + 0.02 * (rng_unit(rng) - 0.5);
     fp->throughput.rates[0].points[0].naive_gbps.v *= 1 + 0.02 * (rng_unit(rng) - 0.5);
     if (rng_below(rng, 3) == 0)
-        fp->throughput.rate_count = 0; /* of an older release */
+        fp->throughput.rate_count = 0; /* older releases have no rates */
     fp->levels[1].onset_bytes = KNOWN_U64(fp->levels[1].reach_bytes.v + rng_below(rng, GIB));
     if (rng_below(rng, 2))
         fp->throughput.curve[0].naive_gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
@@ -104,7 +104,7 @@ static void add_noise(struct fingerprint *fp, struct rng *rng)
     fp->conditions.note_count = (uint32_t)rng_below(rng, 2);
 }
 
-/* One change of a known class. */
+/* Checks one change of a known class. */
 static enum fingerprint_class change(struct fingerprint *fp, struct rng *rng)
 {
     switch (rng_below(rng, 13)) {
@@ -172,7 +172,8 @@ static void random_pairs(void **state)
             expected = c > expected ? c : expected;
         }
         d = compare(a, b);
-        /* Two swaps may cancel each other, and so may two changes of one number. */
+        /* Two swaps may cancel each other. Two changes of the same number may also cancel each
+         * other. */
         if (d.result > expected)
             fail_msg("%s: %s", fingerprint_class_name(d.result), d.sentences[0]);
         assert_int_equal(compare(b, b).result, FINGERPRINT_SAME);
@@ -197,7 +198,8 @@ static void every_change_is_named(void **state)
     }
 }
 
-/* Groups of which a side has only a part are compared by that part. Their numbers do not matter. */
+/* If a fingerprint has only some SMs of a group, these SMs are compared. The numbers of the groups
+ * do not matter. */
 static void half_known_groups(void **state)
 {
     struct fingerprint *a = base_fingerprint();

@@ -1,6 +1,6 @@
-/* test_evidence.c: valid pieces of evidence, and how they are made. test_fingerprint and
- * test_evidence_columns check its JSON, tests/sim/test_evidence checks the evidence of an
- * analysis. */
+/* test_evidence.c: makes evidence and checks its validity. test_fingerprint and
+ * test_evidence_columns check the JSON of evidence, and tests/sim/test_evidence checks the evidence
+ * of an analysis. */
 #include "fingerprint/evidence.h"
 
 #include <stdarg.h>

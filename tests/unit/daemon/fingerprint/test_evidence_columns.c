@@ -1,5 +1,5 @@
-/* test_evidence_columns.c: the evidence of the elements of a list, in columns beside the list.
- * It is written, read back completely, and read from documents without columns. Incomplete
+/* test_evidence_columns.c: the evidence of the elements of a list, in columns beside the list. The
+ * evidence is written, read back completely, and read from documents without columns. Incomplete
  * columns are refused. */
 #include "tests/unit/support/as_json.h"
 #include "tests/unit/support/any_fingerprint.h"
@@ -28,7 +28,7 @@ static const struct evidence none = {.method = EVIDENCE_NONE};
 
 /* ---- written form ---- */
 
-/* Three SMs, each in a group of its own, whose penalties have the evidence `e`. */
+/* Makes three SMs, each in a group of its own, whose penalties have the evidence `e`. */
 static void three_groups(const struct evidence *e, struct fingerprint *fp)
 {
     fingerprint_init(fp);
@@ -89,8 +89,8 @@ static void what_is_common_is_one_value(void **state)
                    PENALTY("\"method\":\"rounds\",\"repeats\":[3,3,9],\"margin\":0.5"));
 }
 
-/* The margins show the element without evidence. Values that the others share stay single
- * values. */
+/* The margin of the element without evidence is null. Values that the other elements share are
+ * written once. */
 static void gaps_are_null(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void same_lists(const struct fingerprint *a, const struct fingerprint *b)
             SAME_EVIDENCE(t->rates[i].points[k].evidence, u->rates[i].points[k].evidence);
 }
 
-/* Number of occurrences of each form of a column, for lists with more than one element. */
+/* How often each form of a column occurs, for lists with more than one element. */
 struct seen {
     uint32_t single_margin;
     uint32_t margins;
@@ -171,7 +171,7 @@ struct seen {
     uint32_t methods;
     uint32_t repeats;
     uint32_t gaps_in_methods;
-    uint32_t absent; /* no column for a number that some element has */
+    uint32_t absent; /* some element has the number, but there is no column for it */
 };
 
 static bool has_null(const json_t *array)
@@ -216,7 +216,7 @@ static void scan_field(const json_t *columns, const struct shape *shape, size_t 
 /* One of the lists that may have columns. */
 struct list {
     const struct shape *shape;
-    json_t *owner; /* borrowed; the list and its columns are fields of it */
+    json_t *owner; /* borrowed object that has the list and its columns as fields */
     const char *name;
 };
 enum { MOST_LISTS = 2 + FINGERPRINT_MAX_RATES };
@@ -274,7 +274,7 @@ static const json_t *entry(const json_t *column, const char *part, size_t i)
     return json_is_array(value) ? json_array_get(value, i) : value;
 }
 
-/* Moves the columns of one list into its elements, like in the previous layout. */
+/* Moves the columns of one list into its elements, which is the layout of older documents. */
 static void put_inside(const struct list *list)
 {
     const json_t *const elements = json_object_get(list->owner, list->name);
@@ -329,7 +329,8 @@ static void old_documents_read_the_same(void **state)
 
 /* ---- refused columns ---- */
 
-/* The column of the penalties of three groups is `column`. */
+/* Expects that a document is refused if the column of the penalties of its three groups is
+ * `column`. */
 static enum status read_penalty(const char *column, struct fingerprint *out, struct err *err)
 {
     struct fingerprint fp;
@@ -361,7 +362,7 @@ static void expect_refused(const char *column, const char *says)
     "{\"method\":" method ",\"repeats\":" repeats ",\"margin\":" margin "}"
 #define AT "topology.group_evidence.miss_penalty_cycles"
 
-/* The columns that are accepted. The tests below make the smallest possible faults in them. */
+/* These columns are accepted. The tests below make the smallest possible faults in them. */
 static void whole_columns_are_taken(void **state)
 {
     static const char *const whole[] = {
@@ -369,7 +370,7 @@ static void whole_columns_are_taken(void **state)
         COLUMN("\"rounds\"", "3", "1"),
         COLUMN("\"rounds\"", "3", "[null,0.5,0]"),
         COLUMN("[null,\"pairs\",\"rounds\"]", "[null,1,4294967295]", "[null,0.5,0]"),
-        /* longer than needed, but consistent */
+        /* the column is longer than needed, but consistent */
         COLUMN("[\"rounds\",\"rounds\",\"rounds\"]", "[3,3,3]", "[0.5,0.5,0.5]"),
         /* a newer release may add fields */
         "{\"method\":\"rounds\",\"repeats\":3,\"margin\":0.5,\"weather\":\"fair\"}",

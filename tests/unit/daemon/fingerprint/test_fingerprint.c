@@ -168,7 +168,8 @@ static void change_leaf(struct rng *r, json_t *json)
     }
 }
 
-/* A damaged document is refused with a sentence, or gives a value that passes its check. */
+/* A damaged document is refused with an error message, or gives a fingerprint that passes its
+ * check. */
 static void test_spoilt(void **state)
 {
     struct rng r = {.state = 4711};
@@ -254,7 +255,8 @@ static void expect_corrupt(const struct fingerprint *fp, const char *named)
         fail_msg("\"%s\" does not name %s", err.text, named);
 }
 
-/* Static, because a sanitizer gives each expansion in a function its own place on the stack. */
+/* The variable is static, because a sanitizer gives each expansion of the macro its own place on
+ * the stack. */
 #define EXPECT_CORRUPT(change, named)                                                              \
     do {                                                                                           \
         static struct fingerprint fp;                                                              \

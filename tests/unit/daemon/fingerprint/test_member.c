@@ -56,7 +56,7 @@ static void keys_tell_elements_apart(void **state)
     assert_true(object_compare_keys(curve->object, &far, &near) > 0);
 }
 
-/* Each row in the document has a sentence and a valid range. */
+/* Each row that is in the document has a sentence of documentation and a valid range. */
 static void expect_rows(const struct object *o, unsigned *count)
 {
     assert_non_null(o->name);

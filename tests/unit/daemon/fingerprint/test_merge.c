@@ -287,7 +287,8 @@ static void an_unknown_level_is_not_kept(void **state)
     assert_int_equal(quick.level_count, 2);
 }
 
-/* A plain allocation of a GiB on an H200 shows no level. This is an answer at every depth. */
+/* A plain allocation of 1 GiB on an H200 is too small to find a level. At every depth this result
+ * is accepted. */
 static void no_level_within_the_range_is_an_answer(void **state)
 {
     (void)state;

@@ -193,7 +193,7 @@ static void a_matrix_becomes_an_observation(void **state)
     observation_set_free(&set);
 }
 
-/* Imported data is converted to JSON like any observation. */
+/* Imported data is converted to JSON and back like any other observation. */
 static void it_travels(void **state)
 {
     static const char text[] = HEAD "#,64,\n1,241,\n";

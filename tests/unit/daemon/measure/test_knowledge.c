@@ -87,8 +87,8 @@ static void no_reach_twice_is_an_answer(void **state)
     assert_int_equal(join(&fp), STATUS_OK);
     assert_int_equal(out.caches[CACHE_L1].size_bytes.v, 16384);
     assert_false(IS_KNOWN(out.levels[0].reach_bytes));
-    /* The second measurement is inconclusive if it has another entry or another number of levels,
-     * or if there was a load between the measurements. */
+    /* The second measurement is inconclusive if it has another entry size or another number of
+     * levels. It is also inconclusive if a measurement under load was between the two. */
     k.unsettled = false;
     assert_int_equal(join(&fp), STATUS_INCONCLUSIVE);
     assert_int_equal(join(&other), STATUS_INCONCLUSIVE);

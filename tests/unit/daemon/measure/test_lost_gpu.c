@@ -1,7 +1,7 @@
 /* test_lost_gpu.c: GPUs that the driver loses, reports again, or reports for the first time, with a
- * real store, real workers and the real plan. The worker is this program, started with --worker. It
- * reads the list of simulated GPUs from a file, so that a test can remove a GPU and restore it or
- * add another. */
+ * real store, real workers and the real plan. The worker is this program, started with --worker.
+ * The worker reads the list of simulated GPUs from a file, so that a test can remove a GPU and
+ * restore it, or add another GPU. */
 #include "gpu/gpu.h"
 
 #include "gpu/sim/sim_desc.h"
@@ -128,7 +128,8 @@ static void show_all(const char *lines)
     assert_non_null(file);
     assert_true(fputs(lines, file) >= 0);
     assert_int_equal(fclose(file), 0);
-    assert_int_equal(rename(draft_path, shown_path), 0); /* atomic: a worker may be reading */
+    assert_int_equal(rename(draft_path, shown_path),
+                     0); /* the file is replaced atomically, because a worker may be reading it */
 }
 
 /* Makes the driver report only this GPU from now on. */

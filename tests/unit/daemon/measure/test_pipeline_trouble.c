@@ -1,5 +1,5 @@
 /* test_pipeline_trouble.c: measurements that are disturbed, fail, hang, run out of memory or are
- * stopped. The known fingerprint stays in service. */
+ * stopped. The known fingerprint is still served. */
 #include "tests/unit/support/pipeline.h"
 
 #include "tests/unit/support/alloc_fail.h"

@@ -169,7 +169,7 @@ static void test_round_trip(void **state)
 }
 
 /* Removes or changes a part of a document. The document must be refused with an error message, or
- * it must be an observation whose JSON is the same text. */
+ * it must give an observation whose JSON is the same. */
 static void spoil(struct rng *r, json_t *json)
 {
     static const char *const victims[] = {"probe", "conditions", ""};
@@ -258,7 +258,7 @@ static struct observation small_chase(void)
     return o;
 }
 
-/* Sets one field of one part and expects the error to name it. */
+/* Sets one field of one part and checks that the error names the field. */
 static void expect_refusal(const char *part, const char *field, json_t *value, const char *named)
 {
     struct observation o = small_chase();
@@ -471,7 +471,7 @@ static void test_accessors(void **state)
     o.result.values[18] = 1000; /* point 1, repeat 1: 19 to 23 lines of each SM in 1000 ns */
     assert_float_equal(observation_read_gbps(&o, 1, 1), (19 + 20 + 21 + 22 + 23) * 0.128, 1e-9);
     assert_float_equal(observation_read_sm_gbps(&o, 1, 1, 4), 23 * 0.128, 1e-9);
-    o.spec.transaction_bytes = 32; /* the same number of shorter reads */
+    o.spec.transaction_bytes = 32; /* the number of reads is the same, but each read is shorter */
     assert_float_equal(observation_read_gbps(&o, 1, 1), (19 + 20 + 21 + 22 + 23) * 0.032, 1e-9);
     assert_float_equal(observation_read_sm_gbps(&o, 1, 1, 4), 23 * 0.032, 1e-9);
     assert_float_equal(observation_read_gbps(&o, 0, 0), 0.0,
@@ -532,7 +532,7 @@ static void test_set(void **state)
         assert_int_equal(set.items[i].spec.base_bytes, i * PROBE_LINE_BYTES);
     observation_set_free(&set);
     assert_int_equal(set.count, 0);
-    observation_set_free(&set); /* a second call is valid */
+    observation_set_free(&set); /* a second call for the same set is valid */
 }
 
 int main(void)

@@ -37,7 +37,7 @@ static void test_translation(void **state)
     assert_true(fabs(answer.translation_share.v - 1) < 1e-6);
     assert_non_null(strstr(answer.checks[0], "half of the reach"));
     assert_non_null(strstr(answer.checks[2], "If these windows help too"));
-    /* A difference of a tenth gives the same answer. */
+    /* If the measured throughput differs from the prediction by a tenth, the answer is the same. */
     explain(128 * GIB, 920);
     assert_int_equal(answer.bottleneck, BOTTLENECK_TRANSLATION);
     explain(128 * GIB, 1090);
@@ -113,7 +113,7 @@ static void test_cannot_say(void **state)
     assert_int_equal(answer.bottleneck, BOTTLENECK_CANNOT_SAY);
     assert_false(IS_KNOWN(answer.in_reach_gbps));
     assert_non_null(strstr(answer.checks[0], "depth full"));
-    /* The curve ends far below this size. */
+    /* This size is far beyond the end of the curve. */
     explain(1000 * GIB, 100);
     assert_int_equal(answer.bottleneck, BOTTLENECK_CANNOT_SAY);
     assert_true(IS_KNOWN(answer.in_reach_gbps) && !IS_KNOWN(answer.expected_gbps));

@@ -25,8 +25,8 @@ static struct fingerprint fp;
 static struct fit_answer answer;
 
 /* Random reads of 512 bytes on an H200 (2026-11-23). A row has the size of the working set in KiB,
- * and GB/s with the same set for all SMs, with a set for each SM, and with sets on the near side. 0
- * means not measured. */
+ * and three throughputs in GB/s. They are for the same set in all SMs, for a set for each SM, and
+ * for sets on the near side. 0 means not measured. */
 static const double h200[][4] = {
     {64, 25343, 0, 0},           {128, 25138, 0, 0},         {192, 21474, 0, 0},
     {256, 20778, 0, 0},          {512, 16954, 0, 0},         {1024, 14208, 25345, 0},

@@ -1,5 +1,5 @@
-/* test_layout.c: matched parts of several allocations: cases by hand, and properties of any
- * layout. */
+/* test_layout.c: divides several allocations into matched parts. The tests are cases by hand, and
+ * properties of any layout. */
 #include "base/rng.h"
 #include "base/units.h"
 #include "planner/layout.h"

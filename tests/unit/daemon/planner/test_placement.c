@@ -1,4 +1,4 @@
-/* test_placement.c: scope and placement on hand-made fingerprints. */
+/* test_placement.c: answers of scope and placement, for hand-made fingerprints. */
 #include "tests/unit/support/placement_fixture.h"
 
 #include "base/rng.h"
@@ -368,7 +368,8 @@ static void test_granularity(void **state)
     r.granularity_bytes = 4 * KIB; /* the unit is finer than the entry, so the entry counts */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     placement_check_windows(&fp, &a, r.bytes, 2 * MIB);
-    r.granularity_bytes = 1000; /* a record size: 125 entries are as long as 262 144 records */
+    r.granularity_bytes =
+        1000; /* the unit is a record of 1000 bytes: 125 entries are as long as 262 144 records */
     assert_int_equal(placement_plan(&fp, &r, &a, NULL), STATUS_OK);
     placement_check_windows(&fp, &a, r.bytes, 125 * 2 * MIB);
     r.granularity_bytes = 5 * GIB + 1; /* without a common multiple, only the request counts */
@@ -545,7 +546,8 @@ static void test_size_texts(void **state)
     assert_string_equal(a, b);
 }
 
-/* Two digits, rounded like printf rounds them, for random sizes and for sizes in the middle. */
+/* Sizes have two digits, rounded like in printf. The sizes are random, or in the middle between two
+ * texts. */
 static void test_size_texts_round(void **state)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -74,7 +74,7 @@ static void near_is_as_measured(void **state)
         assert_float_equal(plan(job, STRATEGY_SIDES)->gbps.v, h200[i].near, 1);
         assert_float_equal(placement_option(&answer, STRATEGY_SIDES)->times_naive.v,
                            h200[i].near / h200[i].same, 1e-3);
-        /* Sides are worth it if they gain more than 3 %. */
+        /* The strategy sides is recommended if it gains more than 3 %. */
         assert_int_equal(answer.options[0].strategy,
                          h200[i].near > h200[i].same * 1.03 ? STRATEGY_SIDES : STRATEGY_NAIVE);
     }
@@ -160,7 +160,7 @@ static void times_are_between(void **state)
     assert_float_equal(set_cost_ns(&fp, SET_SAME, 1024, GIB).v, 1024 / 4619.0, 1e-9);
 }
 
-/* A set that is partly in caches is within the reach, so it loses nothing to the TLB. */
+/* A set that is partly in caches is within the reach, so the TLB costs it no throughput. */
 static void explain_knows_the_plateaus(void **state)
 {
     const struct {

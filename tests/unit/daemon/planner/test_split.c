@@ -43,7 +43,7 @@ static void test_by_hand(void **state)
     split(&r);
     assert_int_equal(answer.parts[0].group_count, 2);
     assert_int_equal(answer.parts[1].group_count, 6);
-    /* A job that needs more groups than its weight provides gets them. */
+    /* If a job needs more groups than its weight provides, it gets the groups that it needs. */
     r.jobs[0] = (struct split_job){.bytes = 300 * GIB, .weight = 0.01};
     split(&r);
     assert_true(answer.parts[0].group_count >= 5 && answer.parts[0].fits);

@@ -35,7 +35,8 @@ static void assert_near(double a, double b, double part)
 }
 
 /* The large chip has 64 GiB of reach, 4000 GB/s within the reach (0.032 ns per access), and 1000
- * GB/s over 128 GiB (0.128 ns). At 96 GiB, 1 / bytes is one third of the way from 64 to 128 GiB. */
+ * GB/s over 128 GiB (0.128 ns). At 96 GiB, 1 / bytes is two thirds of the way from 64 to 128
+ * GiB. */
 static void test_naive_between_points(void **state)
 {
     (void)state;

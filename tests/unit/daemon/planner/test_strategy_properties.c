@@ -320,8 +320,8 @@ static void check_monotone(struct rng *rng, const struct job_request *job)
         assert_true(!placement_option(&more, STRATEGY_PARTITIONED_WINDOWS)->possible);
 }
 
-/* More scattered memory makes no strategy faster. An answer has a range between no and all
- * scattered memory, which contains the answer and does not depend on the share. */
+/* More scattered memory makes no strategy faster. An answer has a range from all to no scattered
+ * memory. The range contains the answer and does not depend on the share. */
 static void check_scattered(struct rng *rng, const struct job_request *job)
 {
     static struct strategy_answer ends[2];

@@ -124,8 +124,8 @@ static void test_naive_beyond_the_reach(void **state)
 }
 
 /* Predicts with the kernel's own throughput within the reach. The bags have no upper bound: kernels
- * that mask rows are limited by their own instructions. No memory model includes this (the CUDA
- * kernel of clients/examples has no such limit). */
+ * that mask rows are limited by their own instructions. The model does not include this limit, and
+ * the CUDA kernel of clients/examples does not have it. */
 static void test_strategies(void **state)
 {
     (void)state;
@@ -147,8 +147,8 @@ static void test_strategies(void **state)
     }
 }
 
-/* With or without the job's own throughput, the first choice is the fastest measured one, or
- * within three percent of it. */
+/* With or without the job's own throughput, the first choice is the fastest measured strategy, or
+ * at most three percent slower. */
 static void test_first_choice(void **state)
 {
     (void)state;

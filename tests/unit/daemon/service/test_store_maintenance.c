@@ -1,5 +1,5 @@
-/* test_store_maintenance.c: the thread that maintains the store: the measurements that it
- * requests, and the detection of a stuck thread. The pipeline is a stand-in that counts. */
+/* test_store_maintenance.c: the thread that maintains the store: the measurements that it requests,
+ * and the detection of a stuck thread. The pipeline is a stand-in that counts the requests. */
 #include "service/store_maintenance.h"
 
 #include "base/status.h"

@@ -92,7 +92,7 @@ static void test_in_a_file(void **state)
     assert_int_equal(store_current_fingerprint(store, FIXTURE_UUID, &fp, &err), STATUS_OK);
     assert_int_equal(fp.duration_ms, 1);
     store_close(store);
-    store = fixture_open(path); /* the file opens a third time */
+    store = fixture_open(path); /* the file is opened for the third time */
     store_close(store);
 }
 

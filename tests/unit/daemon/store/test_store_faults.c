@@ -33,7 +33,7 @@ enum {
     KILLS_LONG = 1000,
     KILLS_OF_ONE_FILE = 10,
     STEPS = 2,          /* number of runs that each life stores while calls fail */
-    SANITIZED_STEP = 3, /* only every third call fails */
+    SANITIZED_STEP = 3, /* with a sanitizer, only every third call fails */
     ALL_CALLS_LIMIT = 3000
 };
 
@@ -262,9 +262,9 @@ static void store_until_killed(const char *path, uint32_t first, int pipe_fd)
     }
 }
 
-/* Lets a child store for a while, kills it, and returns the last acknowledged number. If
- * `writing` is set, the time begins with the first acknowledgement, so that there is one on any
- * machine. */
+/* Lets a child store for a while, kills the child, and returns the last acknowledged number. If
+ * `writing` is set, the time begins with the first acknowledgement, so that every machine has at
+ * least one. */
 static uint32_t killed_life(const char *path, uint32_t first, bool writing, struct rng *r)
 {
     const struct timespec pause = {.tv_nsec = (long)(3000000 + rng_below(r, 30000000))};
@@ -293,7 +293,7 @@ static uint32_t killed_life(const char *path, uint32_t first, bool writing, stru
     return number;
 }
 
-/* Kills the writers of one file, one after the other. Returns the number of runs in it. */
+/* Kills the writers of one file, one after the other. Returns the number of runs in the file. */
 static uint32_t kill_again_and_again(int kills, struct rng *r)
 {
     char *const directory = fixture_directory();
@@ -313,7 +313,7 @@ static uint32_t kill_again_and_again(int kills, struct rng *r)
         /* The file has at most one run more than acknowledged, because the kill may happen between
          * the commit and the acknowledgement. */
         assert_in_range(number, acknowledged, acknowledged + 1);
-        if (store_maintain(store, &renewed, &err) != STATUS_OK) /* checks every row */
+        if (store_maintain(store, &renewed, &err) != STATUS_OK) /* the check reads every row */
             fail_msg("%s", err.text);
         store_health(store, &health);
         assert_false(renewed);

@@ -59,7 +59,8 @@ static uint32_t count_files(const char *directory)
     FILE *f;
 
     (void)snprintf(command, sizeof(command), "ls -A '%s' | wc -l", directory);
-    f = popen(command, "r"); /* NOLINT(cert-env33-c): a test, a path of its own */
+    f = popen(command,
+              "r"); /* NOLINT(cert-env33-c): the command has only a path that this test chose */
     assert_non_null(f);
     assert_int_equal(fscanf(f, "%u", &count), 1); /* NOLINT(cert-err34-c) */
     pclose(f);
@@ -487,7 +488,7 @@ static void test_read_only_disk(void **state)
     expect_child(open_on_read_only_disk, *state);
 }
 
-/* A damaged file must be refused, or serve the written data. */
+/* A damaged file must be refused, or its served data must equal the written data. */
 static void read_damaged(const char *path, bool keep)
 {
     struct store *store = NULL;

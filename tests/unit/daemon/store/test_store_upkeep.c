@@ -190,7 +190,7 @@ static void test_damaged_pages(void **state)
         assert_int_equal(fwrite(junk, 1, sizeof(junk), f), sizeof(junk));
     }
     fclose(f);
-    store = fixture_open(path); /* the header is valid */
+    store = fixture_open(path); /* the header of the file is still valid */
     last = fixture_run(store, OTHER_UUID, 4, 1);
     assert_true(keep(store, STATUS_OK));
     assert_int_equal(health_of(store).quarantined, 1);
@@ -274,7 +274,7 @@ static void test_starts_without_a_directory(void **state)
     (void)remove(fixture_path(*state, "later"));
 }
 
-/* Begins a run as soon as possible, and ends it. */
+/* Begins a run at the first moment when the store accepts it, and ends the run. */
 static void *begin_and_finish(void *self)
 {
     int64_t run = 0;
@@ -310,7 +310,7 @@ static void test_recovery_ends_no_new_run(void **state)
     }
 }
 
-/* A file that is not allowed is still refused. */
+/* A file in use, a file of a newer release and an empty path are still refused. */
 static void test_refuses_at_the_start(void **state)
 {
     char path[512];
@@ -414,7 +414,8 @@ static void test_cut_runs_end(void **state)
     assert_int_equal(store_begin_run(store, &gpu, &limits, DEPTH_FULL, 1, &run, NULL), STATUS_OK);
     store_close(store);
     store = fixture_open(fixture_path(*state, "it"));
-    assert_int_equal(store_load_run(store, run, &set, NULL), STATUS_OK); /* the seal is valid */
+    assert_int_equal(store_load_run(store, run, &set, NULL),
+                     STATUS_OK); /* the checksum of the run is valid */
     observation_set_free(&set);
     store_close(store);
     assert_int_equal(number(fixture_path(*state, "it"),
@@ -520,7 +521,8 @@ static void *write_on(void *argument)
     return NULL;
 }
 
-/* Copies are made during writes: each opens, is complete, and is no older than the previous one. */
+/* Copies are made during writes. Each copy can be opened, is complete, and is no older than the
+ * previous copy. */
 static void test_backup(void **state)
 {
     char path[512];

@@ -431,7 +431,8 @@ static void test_no_executable(void **state)
 
 /* ---- worker_main by hand: lines in, lines out --------------------------------------------- */
 
-/* Runs worker_main in a child with `input`. Returns its exit code, and its answers in `output`. */
+/* Runs worker_main in a child with `input`. Returns the exit code, and writes the answers to
+ * `output`. */
 static int by_hand(const char *input, size_t length, char *output, size_t output_size)
 {
     int in[2], out[2], status = 0;
@@ -515,7 +516,8 @@ static void test_bad_messages(void **state)
     assert_int_equal(by_hand("{\"do\":\"close\"}\0\n", 16, output, sizeof output), 65);
 }
 
-/* SIGTERM ends a waiting worker and closes its GPU: exit code 0, not a death by signal. */
+/* SIGTERM ends a waiting worker, which closes its GPU. The exit code is 0, so the signal does not
+ * kill the process. */
 static void test_sigterm_is_an_orderly_end(void **state)
 {
     int pair[2], status = 0;

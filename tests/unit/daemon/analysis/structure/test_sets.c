@@ -1,4 +1,4 @@
-/* test_sets.c: sets, ways, replacement and fill from hand-made traces. A rule decides which
+/* test_sets.c: finds sets, ways, replacement and fill from hand-made traces. A rule decides which
  * pages of the level miss, so the expected result is known without a simulator. */
 #include "analysis/structure/sectored.h"
 #include "analysis/structure/sets.h"
@@ -22,7 +22,7 @@ struct rule {
     uint32_t ways[MOST_SETS];
     uint32_t victims;
     uint32_t (*set_of)(const struct rule *rule, uint64_t page);
-    bool arbitrary;      /* victims are random */
+    bool arbitrary;      /* whether victims are random */
     uint32_t scatter;    /* largest difference between the latencies of pages, in cycles */
     double slow_share;   /* outliers */
     uint32_t miss_noise; /* cycles by which a miss may be shorter */
@@ -151,7 +151,7 @@ static void before(struct rule *r, struct structure *s)
                                            .sat_hi_pages = full};
 }
 
-/* Probes until no probe is requested; returns the number of loads. */
+/* Makes probes until none is requested; returns the number of loads. */
 static uint64_t measure(struct rule *r, struct sets_estimate *out)
 {
     struct observation_set set = {.limits = {.range_bytes = 1024 * GIB}};
@@ -251,8 +251,8 @@ static void any_hash_will_do(void **state)
     assert_runs(&e, 1, &(struct set_run){.ways = 4, .sets = 8});
 }
 
-/* There are too many cycles to walk them all. The prediction of the first steps is checked by
- * samples. */
+/* There are too many cycles to walk all of them. Samples check the prediction of the first
+ * steps. */
 static void many_sets_are_sampled(void **state)
 {
     (void)state;

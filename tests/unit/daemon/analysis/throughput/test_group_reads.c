@@ -231,7 +231,7 @@ static void a_slow_pair_is_read_again(void **state)
     assert_true(t.pairs.worst_ratio.v > 0.98);
 }
 
-/* A group whose two reads disagree is read five times, and these five count. */
+/* A group whose two reads disagree is read five more times, and only these five reads count. */
 static void a_group_is_read_again_if_it_disagrees(void **state)
 {
     struct chip c = plain_chip();

@@ -115,7 +115,7 @@ static void the_plateau_is_the_largest_region_inside(void **state)
     ask(&b, spec);
     struct observation *o = &b.set.items[0];
     const size_t columns = (size_t)o->result.sm_count + 1;
-    for (uint32_t k = 3; k < 6; k++) /* rows of the second region */
+    for (uint32_t k = 3; k < 6; k++) /* reduces the rates of the second region */
         for (uint32_t i = 0; i < o->result.sm_count; i++)
             o->result.values[k * columns + 1 + i] /= 8;
     conclude(&b);

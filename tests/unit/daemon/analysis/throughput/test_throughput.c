@@ -161,7 +161,7 @@ static void one_slow_repeat_does_not_count(void **state)
     observation_set_free(&b.set);
 }
 
-/* A region that stays in the L2 measures the L2. */
+/* A region that fits into L2 measures the throughput of L2, and not of memory. */
 static void small_regions_do_not_count(void **state)
 {
     struct bench b;

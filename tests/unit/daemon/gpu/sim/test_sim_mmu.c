@@ -42,7 +42,7 @@ static struct sim_mmu *mmu_of(const char *text)
     return mmu;
 }
 
-/* Returns the misses of level `level` in the third lap of a cyclic walk by SM `sm`. */
+/* Returns the number of misses of level `level` in the third lap of a cyclic walk by SM `sm`. */
 static uint32_t lap_misses(struct sim_mmu *mmu, uint32_t sm, uint64_t stride, uint32_t pages,
                            uint32_t level)
 {
@@ -492,10 +492,10 @@ static void a_flush_forgets_everything(void **state)
     sim_mmu_free(mmu);
 }
 
-/* Eight sets of eight, with a buffer of recent entries beside them. An overflowing set has nine
- * pages. If the buffer holds all pages of the overflowing sets, nothing misses. If one more set
- * overflows, all pages of the overflowing sets miss in every lap. A buffer of 16 looks like one
- * more entry behind the sets, like on an H200. */
+/* A level has eight sets of eight ways, and a buffer of recent entries beside the sets. An
+ * overflowing set has nine pages. If the buffer holds all pages of the overflowing sets, nothing
+ * misses. If one more set overflows, all pages of the overflowing sets miss in every lap. A buffer
+ * of 16 looks like one more entry behind the sets, like on an H200. */
 static void sets_overflow_into_those_that_missed_last(void **state)
 {
     (void)state;
