@@ -1,5 +1,5 @@
-/* backend.h: parts that the tests of the CUDA backend over the stand-in driver share: a small GPU,
- * a probe of each kind, and the check for leaks. */
+/* backend.h: shared parts of the tests of the CUDA backend over the stand-in driver: a small GPU, a
+ * probe of each kind, and the check for leaks. */
 #ifndef REACH_TESTS_FAKECUDA_BACKEND_H
 #define REACH_TESTS_FAKECUDA_BACKEND_H
 

@@ -3,8 +3,9 @@
  *
  * Device memory has adjacent addresses from a base for each GPU; the model gets an address minus
  * that base. An allocation of up to BACKED_BYTES has host memory behind it and can be copied to and
- * from; larger ones can only be zeroed and read by kernels. A handle gets host memory at the first
- * copy to or from its mapping (fake_copy). Kernels do not read that host memory.
+ * from. Kernels can zero and read larger allocations, but no copy is possible. A handle gets host
+ * memory at the first copy to or from its mapping (fake_copy). Kernels do not read that host
+ * memory.
  */
 #ifndef REACH_TESTS_FAKECUDA_FAKE_STATE_H
 #define REACH_TESTS_FAKECUDA_FAKE_STATE_H

@@ -3,8 +3,8 @@
  * launches are in fake_driver.c.
  *
  * It answers the calls of reachd, counts all resources, and runs kernels by name on the model, with
- * the parameter structs of kernels/abi.h. It ignores the device code. The environment controls the
- * library when it is loaded; later fakecuda_start() does:
+ * the parameter structs of kernels/abi.h. It ignores the device code. A text controls the
+ * library. It comes from the environment when the library is loaded, or from fakecuda_start():
  *
  *     FAKECUDA="gpu=h200,fail=cuMemCreate@2=2"
  *

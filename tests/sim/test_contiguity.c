@@ -1,6 +1,6 @@
 /* test_contiguity.c: the frame of random simulated GPUs, found by search, and the cost of a miss in
  * contiguous and in scattered memory. Each value must be right or not sure, never wrong. Frames
- * have 2 to 64 MiB, and the longest run that can be laid out is 32 MiB; a fifth of the GPUs have no
+ * have 2 to 64 MiB, and the longest run that can be laid out is 32 MiB. A fifth of the GPUs have no
  * frame. REACH_CASES=n sets the number of GPUs (250, fewer under a sanitizer). REACH_SEED repeats a
  * run. */
 #include "analysis/throughput/contiguity.h"

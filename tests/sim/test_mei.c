@@ -124,8 +124,8 @@ static void figure_11(void **state)
     sim_tlb_free(t);
 }
 
-/* From traces, the analysis finds that such a level does not evict the oldest line, and that the
- * same level with LRU evicts the oldest line. */
+/* From traces, the analysis finds that such a level does not evict the oldest line. If the same
+ * level has LRU, the analysis finds LRU. */
 static void figure_11_is_not_lru(void **state)
 {
     static const struct {

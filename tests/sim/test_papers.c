@@ -1,6 +1,7 @@
 /* test_papers.c: compares the planner with Karnagel et al., Big Data Causing Big (TLB) Problems,
- * DaMoN 2017, section 6.1 and figure 10: random sampling on a K80 and a P100, with scopes of 128 MB
- * and of 2 GB. The fingerprints are derived from the simulated profiles, at depth full.
+ * DaMoN 2017, section 6.1 and figure 10. The job is random sampling on a K80 and a P100, with
+ * scopes of 128 MB and of 2 GB. The fingerprints are derived from the simulated profiles, at depth
+ * full.
  *
  * The job needs the cost of testing one position in each pass. The paper implies this cost: with
  * more than 8 passes the gain of 128 MB scopes is gone on the K80. So 8 tests take as long as one

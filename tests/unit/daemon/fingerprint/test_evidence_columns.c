@@ -106,7 +106,7 @@ static void gaps_are_null(void **state)
                            "\"margin\":[0.5,0.5,null]"));
 }
 
-/* The elements no longer contain evidence. */
+/* The elements themselves contain no evidence. */
 static void elements_have_none(void **state)
 {
     const struct evidence e[GROUPS] = {rounds, rounds, rounds};
@@ -403,7 +403,8 @@ static void lists_of_the_wrong_length_are_refused(void **state)
 static void nulls_at_different_places_are_refused(void **state)
 {
     (void)state;
-    expect_refused(COLUMN("[null,\"pairs\",\"rounds\"]", "3", "0.5"), AT ".method: must be a string");
+    expect_refused(COLUMN("[null,\"pairs\",\"rounds\"]", "3", "0.5"),
+                   AT ".method: must be a string");
     expect_refused(COLUMN("\"rounds\"", "[3,null,4]", "0.5"), AT ".repeats: must be an integer");
     expect_refused(COLUMN("[null,\"pairs\",\"rounds\"]", "3", "[0.5,null,0.5]"), AT ".method: ");
     expect_refused(COLUMN("[\"rounds\",\"pairs\",\"pairs\"]", "3", "[0.5,null,0.5]"),

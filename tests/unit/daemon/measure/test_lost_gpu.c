@@ -1,7 +1,7 @@
 /* test_lost_gpu.c: GPUs that the driver loses, reports again, or reports for the first time, with a
  * real store, real workers and the real plan. The worker is this program, started with --worker.
- * The worker reads the list of simulated GPUs from a file, so that a test can remove a GPU and
- * restore it, or add another GPU. */
+ * The worker reads the list of simulated GPUs from a file. So a test can remove a GPU and restore
+ * it, or add another GPU. */
 #include "gpu/gpu.h"
 
 #include "gpu/sim/sim_desc.h"

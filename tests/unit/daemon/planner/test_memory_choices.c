@@ -127,8 +127,8 @@ static void test_between(void **state)
     assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.47, CHOICE_BETWEEN);
 }
 
-/* Numbers are not extrapolated. A choice without a number still comes first if its throughput over
- * the largest probed region is more than twice the number of every other choice. */
+/* Numbers are not extrapolated. A choice without a number still comes first if half of its
+ * throughput over the largest probed region exceeds every other number. */
 static void test_beyond(void **state)
 {
     (void)state;
@@ -375,8 +375,8 @@ static void add_point(struct memory_facts *f, const struct model *m, uint64_t by
     }
 }
 
-/* Returns the size of the largest region that is read at 90 % of the plateau; 0 if all probed
- * regions are read at this rate. */
+/* Returns the size of the largest region that is read at 90 % of the plateau, or 0 if all probed
+ * regions are. */
 static uint64_t edge_of(const struct model *m, uint64_t reach)
 {
     const double slow = m->memory_ns / 0.9;

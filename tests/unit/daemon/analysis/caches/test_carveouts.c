@@ -77,8 +77,8 @@ static void what_reads_kept_must_be_there(void **state)
     assert_false(is_believed());
 }
 
-/* These curves are limited by an L2 and not by an L1: for shared and for own sets they bend at the
- * same total of bytes. */
+/* An L2, not an L1, limits these curves: for shared and for own sets they bend at the same total of
+ * bytes. */
 static void what_an_l2_kept_says_nothing(void **state)
 {
     (void)state;

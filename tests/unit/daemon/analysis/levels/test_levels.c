@@ -110,7 +110,7 @@ static void noise_does_not_change_the_levels(void **state)
     }
 }
 
-/* The number of entries of one chip and a longer latency are independent. */
+/* A longer latency of a chip does not change the number of entries that is found. */
 static void the_distance_of_memory_does_not_matter(void **state)
 {
     (void)state;

@@ -404,7 +404,8 @@ static void test_random_dealt(void **state)
         whole += IS_KNOWN(t.full_sm_count) && t.full_sm_count.v == die_sms(&d) ? 1 : 0;
     }
     print_message("of %d dies %u are known, %u of them whole\n", RANDOM_DIES, known, whole);
-    assert_true(whole > RANDOM_DIES / 5); /* with fewer known dies the test has no meaning */
+    assert_true(whole >
+                RANDOM_DIES / 5); /* if fewer dies were concluded, the test would have no meaning */
 }
 
 /* The chips have groups without any order, or implausible losses. Every answer must be consistent,
@@ -432,8 +433,8 @@ static void test_random_groups(void **state)
     assert_int_equal(known, 0);
 }
 
-/* On the largest GPUs, in which every row has losses, the search takes longest. It must end with a
- * consistent answer. */
+/* On the largest GPUs, in which every row has losses, the search takes longest. The search must end
+ * with a consistent answer. */
 static void test_work_is_bounded(void **state)
 {
     static const struct die dies[] = {
