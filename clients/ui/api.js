@@ -23,7 +23,7 @@ async function send(method, path, { body, signal } = {}) {
         response = await fetch("../" + path, { method, headers, signal, body: body && JSON.stringify(body) });
     } catch (error) {
         if (error.name === "AbortError") throw error;
-        throw new Refusal(0, { detail: "The daemon does not answer.", next_step: "Is it still running, and the tunnel open?" });
+        throw new Refusal(0, { detail: "The daemon does not answer.", next_step: "Check that the daemon runs and that the tunnel is open." });
     }
     const answer = await response.json().catch(() => null);
     if (!response.ok) throw new Refusal(response.status, answer);

@@ -41,11 +41,11 @@ function legend(gpus) {
     return [element("div", { class: "bar" }, scale(), key("", "not known"), key("stale", "stale or disturbed"),
         key("simulated", "simulated"), key("odd", "odd in a metric")),
     element("div", { class: "bar" }, maps, letters(gpus).size > 6 && element("span", { class: "key" },
-        `${letters(gpus).size} maps in all; * stands for those after Z`))];
+        `${letters(gpus).size} maps in all; * stands for maps after Z`))];
 }
 
 function draw(gpus) {
-    const told = element("p", { class: "told", role: "status", "aria-label": "The cell that was clicked" });
+    const told = element("p", { class: "told", role: "status", "aria-label": "The selected cell" });
     const place = element("div", {});
     const known = Object.entries(NUMBERS).filter(([name]) => gpus.some((gpu) => gpu[name] !== null));
     const show = () => replace(place, heatMap(gpus, number.value, order.value));
@@ -64,7 +64,7 @@ function draw(gpus) {
     show();
     return element("section", { id: "heat" }, element("h2", {}, "Hosts and slots"),
         element("div", { class: "bar" }, numberLabel, orderLabel), legend(gpus), told, place,
-        element("p", { class: "note" }, "The letter is the kind of group map. A click shows the row of a GPU. The same as text: ",
+        element("p", { class: "note" }, "The letter is the kind of group map. A click shows the row of a GPU. The same data as text: ",
             element("a", { href: "#gpus" }, "every GPU"), "."));
 }
 

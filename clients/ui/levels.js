@@ -19,7 +19,7 @@ function evidenceTable(level) {
     const rows = Object.entries(level.evidence ?? {}).map(([name, e]) =>
         [name.replaceAll("_", " "), e.method, String(e.repeats), String(e.margin)]);
     return rows.length > 0 && table(`Evidence of level ${level.level}`,
-        ["number", "method", "repeats", "margin (0 at the threshold, 1 far from it)"], rows, { closed: true });
+        ["number", "method", "repeats", "margin (0 at the threshold, 1 at the largest distance)"], rows, { closed: true });
 }
 
 function levelBox(level, inner) {
@@ -34,7 +34,7 @@ function levelBox(level, inner) {
 function beyondBox(tlb, inner) {
     const beyond = tlb.beyond ?? {};
     const far = beyond.reach_bytes ? `Next limit at ${bytes(beyond.reach_bytes)}.`
-        : `No further limit was seen up to ${bytes(beyond.probed_bytes ?? 0)}.`;
+        : `No further limit was found up to ${bytes(beyond.probed_bytes ?? 0)}.`;
     return element("section", { class: "level beyond", "aria-label": "Out of reach of all levels" },
         element("h3", {}, "Out of reach", element("small", {}, far)), inner);
 }
@@ -42,7 +42,7 @@ function beyondBox(tlb, inner) {
 export function levelBoxes(fingerprint) {
     const { gpu, tlb } = fingerprint;
     const cache = gpu.l2_cache_bytes && element("p", { class: "cache" },
-        `L2 cache ${bytes(gpu.l2_cache_bytes)} (as the driver says)`);
+        `L2 cache ${bytes(gpu.l2_cache_bytes)} (reported by the driver)`);
     const sm = element("p", { class: "cache" }, plain(gpu.sm_count + " SMs"));
     return beyondBox(tlb, [cache, tlb.levels.reduce((inner, level) => levelBox(level, inner), sm)]);
 }

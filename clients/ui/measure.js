@@ -30,7 +30,7 @@ async function follow(id, shown, ended) {
 function tokenField(again) {
     const field = element("input", { type: "password", name: "token", autocomplete: "off", required: true });
     const form = element("form", { class: "job token" },
-        element("p", { role: "alert" }, "This daemon measures for those who have its token. It is the text of its token file."),
+        element("p", { role: "alert" }, "This daemon requires a token for a measurement. The token is the text of its token file."),
         labeled("Token", field), element("button", { type: "submit" }, "Measure with this token"));
     form.addEventListener("submit", (event) => {
         event.preventDefault();

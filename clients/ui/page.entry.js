@@ -72,14 +72,14 @@ function about(gpu, fingerprint) {
     return element("div", { class: "about" },
         element("h1", {}, plain(gpu.name)),
         origin !== "measured" && element("p", { class: "badge" }, origin === "simulated" ? "Simulated: not measured on hardware" : "Imported"),
-        gpu.fingerprint_stale && element("p", { class: "badge" }, "Stale: a check found the chip or its driver changed"),
+        gpu.fingerprint_stale && element("p", { class: "badge" }, "Stale: a check found a change of the chip or its driver"),
         element("p", { class: "note" }, facts.slice(1).join(" \u00b7 "), fingerprint
             ? ` \u00b7 fingerprint ${fingerprint.id}, depth ${fingerprint.depth}, ${time(fingerprint.taken_at)}` : ""),
         gpu.last_error && element("p", { class: "note", role: "alert" }, plain(`This GPU is ${gpu.state}: ${gpu.last_error.text}. ${gpu.last_error.next_step}`, 500)));
 }
 
 const waiting = (gpu) => section("Not measured yet", element("p", { id: "state" }, `This GPU is ${gpu.state}.`),
-    element("p", {}, RESTING.includes(gpu.state) ? "History starts a measurement." : "This page shows the result as soon as it is there."));
+    element("p", {}, RESTING.includes(gpu.state) ? "History starts a measurement." : "This page shows the result when the measurement ends."));
 
 async function ask() {
     const answer = await get("v1/gpus");
@@ -114,7 +114,7 @@ async function draw() {
     main.dataset.view = "";
     picker(gpu?.uuid ?? state.gpu);
     if (!gpu) {
-        replace(main, refusal({ message: `This node has no GPU "${plain(state.gpu, 80)}".`, nextStep: "Choose one of its GPUs above." }));
+        replace(main, refusal({ message: `This node has no GPU "${plain(state.gpu, 80)}".`, nextStep: "Choose a GPU of the node above." }));
         main.dataset.view = "refused";
         return;
     }
@@ -132,7 +132,7 @@ async function draw() {
 
 function empty(answer) {
     const error = answer.source_error;
-    replace(main, section("No GPU", element("p", {}, plain(error?.text ?? "This daemon knows no GPU.", 500)),
+    replace(main, section("No GPU", element("p", {}, plain(error?.text ?? "This daemon lists no GPU.", 500)),
         error && element("p", { class: "note" }, plain(error.next_step, 500))));
     main.dataset.view = "none";
 }

@@ -70,7 +70,7 @@ function partnerTable(matrix, order) {
         const partners = matrix.sms.filter((sm, i) => sm !== pivot && lost[i] > most[i] / 2).sort((a, b) => a - b);
         return [String(pivot), ranges(partners)];
     });
-    return table("SMs that lose more than half of what they ever lose, by the SM that evicts", ["SM", "partners"], rows, { closed: true });
+    return table("SMs that lose more than half of their largest loss, by the SM that evicts", ["SM", "partners"], rows, { closed: true });
 }
 
 function show(observations, topology) {
@@ -90,7 +90,7 @@ const hasMatrix = (fingerprint) => fingerprint.depth === "matrix" || (fingerprin
 
 export function pairMatrix(gpu, fingerprint) {
     if (!hasMatrix(fingerprint))
-        return section("SM pairs", element("p", { class: "note" }, "The matrix of all SM pairs is measured at depth matrix; History can start that."));
+        return section("SM pairs", element("p", { class: "note" }, "A measurement of depth matrix has the matrix of all SM pairs; History can start it."));
     const shown = live("pairs");
     const button = element("button", { type: "button" }, "Show the matrix");
     button.addEventListener("click", async () => {

@@ -22,7 +22,7 @@ function windowsSentence(p) {
 export function placementVerdict(p) {
     const sentences = {
         "nothing-to-do": () => verdict("none", `Nothing to gain: ${bytes(p.bytes)} are within the reach of every SM.`, p.reason),
-        "no-limit-seen": () => verdict("none", "Nothing to gain: no limit was seen on this GPU.", p.reason),
+        "no-limit-seen": () => verdict("none", "Nothing to gain: no limit was found on this GPU.", p.reason),
         windows: () => verdict("gain", windowsSentence(p), p.reason),
         "not-enough-groups": () => verdict("unknown", `Windows do not help at ${bytes(p.bytes)}: there are not enough groups.`, p.reason),
     };

@@ -53,11 +53,11 @@ function groupTable(topology) {
 function lostText(topology) {
     const lost = topology.disabled ?? {};
     if (lost.sm_count === null || lost.sm_count === undefined)
-        return "What this chip lacks of its full die: " + maybe(lost, "sm_count", String) + ".";
+        return "Missing SMs of the full die: " + maybe(lost, "sm_count", String) + ".";
     if (lost.sm_count === 0) return "This chip lacks no SM of the smallest die that explains its groups.";
     const candidates = lost.candidates?.length > 0
         ? ` Ids on the full die: ${lost.candidates.slice(0, 4).map(ranges).join(" or ")}${lost.candidates.length > 4 ? " \u2026" : ""}.` : "";
-    return `Crossed boxes: ${lost.sm_count} SMs of the full die's ${topology.full_sm_count ?? "?"} are lost (pattern ${lost.signature}).` + candidates;
+    return `Crossed boxes: ${lost.sm_count} SMs of the full die's ${topology.full_sm_count ?? "?"} are missing (pattern ${lost.signature}).` + candidates;
 }
 
 // Shows any size. Its slider then stands at the nearest step, and its text shows the exact size.

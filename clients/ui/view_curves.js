@@ -48,12 +48,12 @@ async function device({ gpu, fingerprint, routes }) {
 
 const kindName = (m) => m.kind.replaceAll("-", " ") + (m.peer_uuid ? " " + m.peer_uuid.slice(0, 12) : "");
 
-const NO_KINDS = { quick: "Not measured; depth full has some of them, depth memory more.", memory: "This GPU has none." };
+const NO_KINDS = { quick: "Not measured; depth full measures some kinds, depth memory measures more.", memory: "This GPU has none." };
 
 function kinds(fingerprint) {
     const measured = (fingerprint.memory ?? []).filter((m) => m.curve?.length > 1);
     if (measured.length === 0)
-        return section("Other kinds of memory", element("p", {}, NO_KINDS[fingerprint.depth] ?? "None was found; depth memory looks for more."));
+        return section("Other kinds of memory", element("p", {}, NO_KINDS[fingerprint.depth] ?? "No other kind was found; depth memory measures more kinds."));
     const rows = fingerprint.memory.map((m) => [kindName(m), maybe(m, "plateau_gbps", gbps), maybe(m, "reach_bytes", bytes),
         maybe(m, "windows_reach_bytes", bytes), maybe(m, "beyond_gbps", gbps), maybe(m, "sms_to_fill", String)]);
     return section("Other kinds of memory",

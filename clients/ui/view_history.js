@@ -24,14 +24,14 @@ function changeList({ facts, numbers }, older, newer) {
 
 function historyTable(rows, compare) {
     return table("Measurements, newest first",
-        ["taken", "depth", "plateau", "whole memory", "reach", "pattern of lost SMs", "fingerprint", "served as", "what changed"],
+        ["taken", "depth", "plateau", "whole memory", "reach", "pattern of missing SMs", "fingerprint", "served as", "what changed"],
         rows.map(({ row, fingerprint: f }, i) => [
             element("time", { datetime: row.taken_at }, time(row.taken_at)), row.depth,
             maybe(f.throughput, "plateau_gbps", gbps), maybe(f.throughput, "whole_memory_gbps", gbps),
             maybe(f.windows, "reach_bytes", bytes), plain(f.topology.disabled?.signature ?? "none"), row.id,
             row.served.length === 0 ? "not kept" : row.served[0] === row.id ? "the same" : row.served[0],
             i + 1 < rows.length ? element("button", { type: "button", onclick: () => compare(i + 1, i),
-                "aria-label": "What changed from the measurement before " + time(row.taken_at) }, "Compare") : "first"]));
+                "aria-label": "Changes since the previous measurement " + time(row.taken_at) }, "Compare") : "first"]));
 }
 
 async function past(gpu) {

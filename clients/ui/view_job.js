@@ -27,7 +27,7 @@ function choiceTable(memory) {
 function choiceVerdict(memory) {
     const [first, second] = memory.choices;
     const name = (w) => `${w.kind.replaceAll("-", " ")} memory, ${strategyName(w.strategy)}`;
-    if (!first.capacity_bytes) return verdict("unknown", `Whether this many bytes fit is not known: ${name(first)} comes first.`, memory.reason);
+    if (!first.capacity_bytes) return verdict("unknown", `The capacity for this number of bytes is unknown: ${name(first)} comes first.`, memory.reason);
     if (!first.gbps) return verdict("unknown", `Not measured at this size: ${name(first)} comes first.`, memory.reason);
     const more = second?.gbps && first.gbps / second.gbps >= 1.05 ? ` ${times(first.gbps / second.gbps)} as fast as the next choice.` : "";
     return verdict("gain", `${gbps(first.gbps)} with ${name(first)}.${more}`, memory.reason);
