@@ -25,8 +25,8 @@ import tempfile
 import time
 import traceback
 
-# The modules that check answers against the contract come from the distribution, whose python need not be the first
-# one here.
+# The modules that check answers against the contract belong to the Python of the distribution, which may not be the
+# first `python3` in PATH.
 if not all(importlib.util.find_spec(name) for name in ("jsonschema", "yaml", "hypothesis")) and \
         "REACH_TEST_PYTHON" not in os.environ and os.path.exists("/usr/bin/python3"):
     os.environ["REACH_TEST_PYTHON"] = "of the distribution"
@@ -50,7 +50,7 @@ cases = []
 
 
 class Skip(Exception):
-    """This case has nothing to test here; the text is the reason."""
+    """Raised by a case that cannot run on this machine; the text is the reason."""
 
 
 def case(function):
@@ -134,7 +134,7 @@ class Daemon:
         return re.search(r"serving 127\.0\.0\.1:(\d+)\n(.*\n)*.*serving health probes on", self.log())
 
     def _looked(self):
-        """It serves before the driver has reported the GPUs; most tests begin after that."""
+        """Waits until the driver has reported the GPUs. The daemon serves before that, but most tests need the GPUs."""
         return self.json("/v1/gpus")["discovery"] == "done"
 
     def log(self):
@@ -165,7 +165,7 @@ class Daemon:
         return self._patiently(ask)
 
     def _patiently(self, ask):
-        """Repeats a request that the short deadline cut, because a machine may be that slow."""
+        """Makes a request, and repeats it if the short deadline of the daemon cut it on a slow machine."""
         def asked():
             try:
                 return ask()
@@ -208,7 +208,7 @@ class Daemon:
         return until("the job has ended", ended)
 
     def workers(self):
-        """The process ids of its living children, whichever thread started them."""
+        """Returns the process ids of the living children of the daemon, whichever thread started them."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -241,7 +241,7 @@ class Daemon:
         raise AssertionError("every measurement was over before its worker could be stopped")
 
     def stop(self, number=signal.SIGTERM):
-        """Ends it and checks that it ends cleanly, and that no sanitizer has reported an error."""
+        """Ends the daemon and checks that it ends cleanly, and that no sanitizer has reported an error."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         code = self.process.wait(PATIENCE_S)
@@ -253,7 +253,7 @@ class Daemon:
 
 
 def measured_state(simulated):
-    """A state file in which the release build has measured these GPUs, once for all scripts and variants."""
+    """Returns a state file in which the release build has measured these GPUs, once for all scripts and variants."""
     release = os.path.join(ROOT, "build", "release", "reachd")
     program = release if os.path.exists(release) else REACHD
     key = hashlib.sha256(repr((list(simulated), os.stat(program).st_mtime_ns)).encode()).hexdigest()[:16]
@@ -275,7 +275,7 @@ def measuring_daemon(*options):
 
 
 def measured_daemon(*options):
-    """A daemon that finds its GPUs measured, for tests that only need its answers."""
+    """Starts a daemon whose state file has its GPUs measured, for tests that only need its answers."""
     state = os.path.join(folder, f"measured{len(daemons)}.db")
     simulated = [text for option, text in zip(options, options[1:]) if option == "--simulate"]
     shutil.copyfile(measured_state(simulated), state)
@@ -290,7 +290,7 @@ def load_json(path):
 
 
 def save_json(name, document):
-    """Writes into the folder of this run; returns the path."""
+    """Writes a file into the folder of this run; returns its path."""
     path = os.path.join(folder, name)
     with open(path, "w", encoding="utf-8") as file:
         json.dump(document, file)

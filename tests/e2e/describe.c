@@ -1,5 +1,5 @@
-/* describe.c: the tables that other files are generated from, as JSON (tests/e2e/lib_generated.py).
- */
+/* describe.c: prints the tables from which other files are generated as JSON, for
+ * tests/e2e/lib_generated.py. */
 #include "base/json_writer.h"
 #include "fingerprint/members.h"
 #include "planner/params.h"
@@ -28,7 +28,7 @@ static const char *kind_name(enum param_kind kind)
     return names[kind];
 }
 
-/* These fields are in the structs of reach.h. */
+/* Returns the type that a parameter has in the structs of reach.h. */
 static const char *param_c_type(enum param_kind kind)
 {
     switch (kind) {

@@ -3,7 +3,7 @@
     contract = Contract.load()        None if python3-yaml or python3-jsonschema is missing
     contract.check("GET", "/v1/gpus?x=1", answer)
 
-Any difference between an answer and the document is a fault of one of the two: a status that is not listed, another
+A difference between an answer and the document is a fault in one of them: a status that is not listed, another
 type, a body that does not fit its schema, a header that should be there.
 """
 import json
@@ -23,7 +23,7 @@ PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
 
 class Broken(AssertionError):
-    """An answer that the contract does not have."""
+    """Raised if an answer does not match the contract."""
 
 
 class Operation:

@@ -124,7 +124,8 @@ DEFINE_OPEN(open)
 DEFINE_OPEN(open64)
 """
 
-# Sets which calls fail, and with which error: write, fsync, open for writing; and whether half of a write is done.
+# For each fault: the error of writes, of fsync and of opening for writing (0: none), and whether half of a failing
+# write is done.
 FAULTS = {
     "full": (errno.ENOSPC, 0, 0, 0),
     "full, writes are torn": (errno.ENOSPC, 0, 0, 1),
@@ -170,5 +171,5 @@ class Disk:
         self.map[:20] = bytes(20)
 
     def failed(self):
-        """The number of calls that have failed so far."""
+        """Returns the number of calls that have failed so far."""
         return struct.unpack("=q", self.map[24:32])[0]

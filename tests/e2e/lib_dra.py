@@ -56,5 +56,5 @@ def check(document):
 
 
 def values(device):
-    """Its attributes, without their types."""
+    """Returns the attributes of a device without their types."""
     return {name: value for name, attribute in device["attributes"].items() for value in attribute.values()}

@@ -3,7 +3,7 @@ the tables of docs/fingerprint.md."""
 import json
 import re
 
-# The names of the enumerations that the identity and the stored values have in common with a fingerprint.
+# The schema names of the enumerations that a fingerprint shares with the identity of a GPU and with stored values.
 DEPTHS = ["quick", "full", "memory", "matrix"]
 ID = {"type": "string", "pattern": "^fp[0-9a-f]{16}$"}
 HEAD = {
@@ -110,12 +110,13 @@ def is_maybe(member):
 
 
 def is_always_there(member):
-    """An optional text is null instead of missing; an array of SMs is missing if it is unknown."""
+    """Returns whether every document has the member. An optional text without a value is null; an unknown array of SMs
+    is missing."""
     return member["type"] == "text" or not (member["optional"] or member["type"] in ("sm-lists", "sm-numbers"))
 
 
 def number(kind, member):
-    """The range of a number."""
+    """Returns the range of a number as members of a schema."""
     whole = kind == "integer"
     least = int(member["min"]) if whole else member["min"]
     found = {"minimum": max(least, 1) if whole and member["positive"] else least}
@@ -138,7 +139,7 @@ class Forms:
         self.groups, self.sms = table["max_groups"], table["max_sms"]
 
     def array(self, member, sm_list):
-        """Arrays of SMs and of groups."""
+        """Returns the schema of an array of SMs or of groups."""
         group = {"type": "integer", "minimum": 0, "maximum": self.groups - 1}
         return {
             "sm-lists": {"type": "array", "maxItems": self.groups, "items": sm_list},
@@ -212,7 +213,7 @@ def schema(table):
 
 
 def lines_of_json(value, indent=0, before=""):
-    """Indents by two; an object that fits into a line stays on one line."""
+    """Returns JSON that is indented by two. An object that fits into a line is on one line."""
     short = json.dumps(value, ensure_ascii=False)
     if len(before) + indent + len(short) <= 100 or not isinstance(value, (dict, list)) or not value:
         return [" " * indent + before + short]
@@ -252,7 +253,7 @@ def component_of_member(member, forms):
 
 
 def flow(value):
-    """One line of YAML."""
+    """Returns a value as one line of YAML."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {flow(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
@@ -277,7 +278,7 @@ def component_members(table, name, forms):
 
 
 def components(table, _):
-    """All objects except the whole fingerprint, because it has members that are not in its table."""
+    """Returns all objects except the whole fingerprint, because it has members that are not in its table."""
     forms, lines = Forms(table), []
     for component, one in table["objects"].items():
         if component == "Fingerprint":

@@ -3,7 +3,7 @@ import re
 import textwrap
 
 FUNCTIONS = ("scope", "placement", "plan", "split", "memory", "fit", "explain")
-# Request structs of reach.h.
+# The structs of reach.h that have the parameters of a function.
 STRUCTS = {"scope": "reach_scope_request", "placement": "reach_placement_request", "plan": "reach_job",
            "explain": "reach_explain_request"}
 LEAST_REAL = "0.000001"
@@ -19,7 +19,7 @@ def is_list(use):
 
 
 def additions(param, use):
-    """The sentence that the form of a parameter adds."""
+    """Returns the sentence that follows from the form of a parameter."""
     text = ""
     if is_list(use) and param["kind"] in ("real", "real-or-0"):
         text += f" The range is {LEAST_REAL} to {param['most']}."
@@ -95,7 +95,7 @@ def filled(head, items, tail):
 
 
 def docstrings(lines):
-    """The sentences and the examples of each method; the examples are not generated."""
+    """Returns the sentences and the examples of each method. The examples are not generated."""
     found, name = {}, None
     for line in lines:
         begin = re.match(r"    def (\w+)\(", line)

@@ -1,4 +1,4 @@
-"""The tables of caches, shared memory and loads in flight in docs/hopper.md: the output of
+"""Makes the tables of caches, shared memory and loads in flight in docs/hopper.md. They contain the output of
 tests/gpu/test_hierarchy.py and test_onchip.py on each chip, beside published values of others."""
 import ast
 import collections
@@ -42,7 +42,7 @@ def read(folder, name):
 
 
 def visits(name):
-    """The folders that have the file, the last of each chip: (model, chip, folder), by model and chip."""
+    """Returns (model, chip, folder) for the last folder of each chip that has the file, sorted by model and chip."""
     found = {}
     for path in sorted(glob.glob(os.path.join(FOLDER, "visit-caches-*", name)), key=lambda p: p.rsplit("-2026", 1)[1]):
         folder = os.path.dirname(path)
@@ -52,7 +52,7 @@ def visits(name):
 
 
 def hierarchy(folder):
-    """The numbers of test_hierarchy.py by (cache, name), and its "ok" lines."""
+    """Returns the numbers of test_hierarchy.py by (cache, name), and its "ok" lines."""
     text = read(folder, "hierarchy.txt")
     numbers = {(cache, name): value for cache, name, value in
                re.findall(r"^# (l1|read-only|constant|l2) +(\w+) +(\S+) +\S+$", text, re.M)}
@@ -73,7 +73,7 @@ def plain(value):
 
 
 def spread(values):
-    """Returns the range of numbers, or all words with the number of chips that have each; and the number of chips
+    """Returns the range of the numbers, or each word with the number of its chips; and the number of chips
     that are not sure."""
     sure = [value for value in values if known(value)]
     if not sure:
@@ -117,7 +117,7 @@ def caches(markdown):
 
 
 def confirmed(markdown, link):
-    """A row for each chip: the results of walks of another kind."""
+    """Returns a row for each chip with the results of walks of another kind."""
     rows = []
     for model, chip, folder in visits("hierarchy.txt"):
         lines = hierarchy(folder)[1]
@@ -138,7 +138,7 @@ def confirmed(markdown, link):
 
 
 def pairs_of(folder):
-    """The output of test_onchip.py: name, the number of reachd, the number of the other program."""
+    """Returns the rows of test_onchip.py: name, the number of reachd, the number of the other program."""
     return {name.strip(): (float(ours), float(other)) for name, ours, other in
             re.findall(r"^# (.+?)  +([\d.]+) +([\d.]+)$", read(folder, "onchip.txt"), re.M)}
 

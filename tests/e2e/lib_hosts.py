@@ -1,11 +1,11 @@
-"""lib_hosts.py: hosts that a survey should survive: dead, slow, too talkative, lying, or no daemon at all; and relays
-that change the answers of a real one.
+"""lib_hosts.py: hosts that a survey must survive. They are dead, slow, send too much, send wrong data, or are no
+daemon. Relays change the answers of a real daemon.
 
     with lib_hosts.Zoo(folder) as zoo:
         zoo.dead(), zoo.hangs(), zoo.drips(), ...     each gives "127.0.0.1:PORT" or a URL
         zoo.ca                                        certificates to trust
 
-Each is a listening socket and a thread a connection; a handler gets the connection and the request.
+Each host has a listening socket and a thread for each connection. A handler gets the connection and the request.
 """
 import http.client
 import json
@@ -31,7 +31,7 @@ def answer(status, kind, body, more=()):
 
 
 class Host:
-    """Accepts until it is closed; `handle(connection, target, fields)` answers one request."""
+    """A host that accepts connections until it is closed. `handle(connection, target, fields)` answers one request."""
 
     def __init__(self, handle, tls=None):
         self.handle = handle
@@ -102,13 +102,13 @@ class Zoo:
         return self.hosts[-1]
 
     def says(self, data):
-        """Answers these bytes to any request, and closes."""
+        """Adds a host that answers any request with these bytes and closes the connection."""
         return self.add(lambda host, connection, *_: host.send(connection, data))
 
     # ---- dead and slow ----
 
     def dead(self):
-        """Nothing listens there: the port is bound, so that no other program gets it."""
+        """Returns an address at which no program listens. The port is bound, so that no other program gets it."""
         taken = socket.socket()
         taken.bind(("127.0.0.1", 0))
         self.hosts.append(taken)
@@ -142,7 +142,7 @@ class Zoo:
                 host.send(connection, b"X-More: " + b"y" * 1000 + b"\r\n")
         return self.add(handle)
 
-    # ---- before a real one ----
+    # ---- relays in front of a real daemon ----
 
     @staticmethod
     def ask(real, target, fields=None):
@@ -185,7 +185,7 @@ class Zoo:
         self.made_ca = True
 
     def certified(self, name="IP:127.0.0.1", by_ca=True, days="2"):
-        """A context for TLS with a certificate for `name`, signed by the CA or by itself."""
+        """Returns a context for TLS with a certificate for `name`, signed by the CA or by itself."""
         self.make_ca()
         stem = f"zoo-{len(self.hosts)}"
         signed = ["-CA", "zoo-ca.pem", "-CAkey", "zoo-ca.key"] if by_ca else []

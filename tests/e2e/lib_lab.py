@@ -1,5 +1,5 @@
-"""Computes the expected output of reach-lab a second time from the measured files: misses by a formula or by a second
-model of the TLBs, and traces by a second reader. The rules are in docs/lab.md; no code of the program is used."""
+"""Computes the expected output of reach-lab from the measured files, independently of the program. Misses come from a
+formula or from a second model of the TLBs, and a second reader reads traces. docs/lab.md has the rules."""
 import collections
 import json
 import lzma
@@ -32,31 +32,32 @@ def in_sets(level):
 
 
 def walk_share(chip, region_bytes):
-    """The miss rate of random reads. Under LRU a set of w ways holds w random pages of the pages that map to it."""
+    """Returns the miss rate of random reads. Under LRU a set of w ways holds w random pages of the pages that map to
+    it."""
     last = chip["tlb"]["levels"][-1]
     return max(0.0, 1 - in_sets(last) * last["entry_bytes"] / region_bytes)
 
 
 def miss_ns(chip):
-    """The rate of the largest region of the curve."""
+    """Returns the time per miss in ns, from the rate of the largest region of the curve."""
     largest = chip["throughput"]["curve"][-1]
     return LINE_BYTES / largest["naive_gbps"] / walk_share(chip, largest["region_bytes"])
 
 
 def random_gbps(chip, region_bytes, in_reach_gbps):
-    """Returns the slower of memory and translation."""
+    """Returns the lower of the rates of memory and of translation."""
     share = walk_share(chip, region_bytes)
     return min(in_reach_gbps, LINE_BYTES / (share * miss_ns(chip))) if share > 0 else in_reach_gbps
 
 
 def in_reach_gbps(size):
-    """The rate that a job measured within the reach. Results of 2026-11-21 have an older name."""
+    """Returns the rate that a job measured within the reach. Results of 2026-11-21 have an older name for it."""
     return size.get("in_reach_gbps", size.get("inside_gbps"))
 
 
 def scattered_gbps(chip, whole_gbps, held_percent):
-    """The rate if a share of memory is held in random pages, and every read that misses costs contiguous or
-    scattered."""
+    """Returns the rate if a share of memory is held in random pages. A miss costs more in a scattered frame than in a
+    contiguous one."""
     memory = chip["contiguity"]
     scattered = 1 - (1 - held_percent / 100) ** (FRAME_PAGES - 1)
     return whole_gbps / (1 - scattered + scattered * memory["scattered_miss_ns"] / memory["contiguous_miss_ns"])
@@ -71,7 +72,7 @@ class Lru(collections.OrderedDict):
         self.size = size
 
     def use(self, key):
-        """Returns True if the key is there. It is then the most recently used."""
+        """Returns True if the set contains the key, and makes the key the most recently used one."""
         if key in self:
             self.move_to_end(key)
             return True

@@ -37,18 +37,18 @@ def pod():
 
 
 def containers():
-    """{name: container}, the init containers first."""
+    """Returns {name: container}, the init containers first."""
     spec = pod()["spec"]
     return {c["name"]: c for c in spec["initContainers"] + spec["containers"]}
 
 
 def security(container):
-    """The effective settings of a container: its own over the settings of the pod."""
+    """Returns the effective settings of a container: its own settings override the settings of the pod."""
     return {**pod()["spec"]["securityContext"], **container["securityContext"]}
 
 
 def config():
-    """The daemon's configuration file, as text and as a dictionary."""
+    """Returns the daemon's configuration file, as text and as a dictionary."""
     text = of_kind("ConfigMap")["data"]["reachd.conf"]
     lines = [line.split("=", 1) for line in text.splitlines() if line.strip() and line[0] != "#"]
     return text, {name.strip(): value.strip() for name, value in lines}

@@ -31,7 +31,7 @@ def dashboard():
 
 
 def panel_expressions():
-    """(title of the panel, its expression with the variables filled in)."""
+    """Returns (title of the panel, its expression with the variables filled in) for each expression."""
     for panel in dashboard()["panels"]:
         for target in panel["targets"]:
             expression = target["expr"]

@@ -9,7 +9,7 @@ import socketserver
 import struct
 import threading
 
-# Kubernetes, "Labels and Selectors", syntax and character set.
+# The form of a label in the Kubernetes page "Labels and Selectors", section "Syntax and character set".
 WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 MAX_BYTES = 65536  # NFD source/local: a larger file is skipped

@@ -6,7 +6,7 @@
     Scope.scope_bytes always
     Scope.access = "read"
 
-Each list of such lines is kept in golden/, and has all of them. A line that has disappeared, or a parameter that has become
+golden/ has a list of these lines for each interface. A line that has disappeared, or a parameter that has become
 mandatory, breaks a program; other new lines break none, and `make generated` adds them."""
 import json
 import os
@@ -109,7 +109,7 @@ def of_getopt(program, source):
 
 
 def of_manual(name, text):
-    """Returns its environment variables and exit statuses."""
+    """Returns the environment variables and exit statuses of a manual page."""
     for variable in re.findall(r"^\.It Ev (\w+)", text, re.M):
         yield f"{name}: environment {variable}"
     section = re.search(r"^\.Sh EXIT STATUS\n(.*?)^\.Sh ", text, re.M | re.S)

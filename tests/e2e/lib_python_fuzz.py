@@ -1,12 +1,12 @@
-"""lib_python_fuzz.py: random sequences of calls of the Python package. test_python_fuzz.py runs it in a process of its own,
-because it checks whether that process crashes.
+"""lib_python_fuzz.py: random sequences of calls of the Python package. test_python_fuzz.py runs it in a process of its
+own, because it checks whether that process crashes.
 
     python3 lib_python_fuzz.py SEED SEQUENCES SOURCE...
 
-A sequence has up to four threads, the main one too, that share sources and answers: they request, copy, pickle,
-revalidate, close, reopen, fork, and pass wrong arguments. Each answer must be to its own request, and each failure an
-exception that the package documents. Signals interrupt the main thread. Prints how often each call was made, and the
-last line is "done"."""
+A sequence has up to four threads, among them the main thread, that share sources and answers: they request, copy,
+pickle, revalidate, close, reopen, fork, and pass wrong arguments. Each answer must be to its own request, and each
+failure an exception that the package documents. Signals interrupt the main thread. Prints how often each call was made,
+and the last line is "done"."""
 import collections
 import copy
 import faulthandler
@@ -25,7 +25,7 @@ MIB = 1 << 20
 # The allocator of AddressSanitizer (GCC 12) may be locked by another thread at a fork, and then the child hangs in it.
 NO_FORK_BESIDE = "REACH_NO_FORK_BESIDE" in os.environ
 UUID = "GPU-00000000-0000-0000-0000-000000000000"
-# The daemon answers about other bytes than were requested; this is the fault that the test looks for.
+# The text for an answer about another number of bytes than was requested. The test looks for this fault.
 FOREIGN = "an answer to another request"
 WRONG = (None, "", "\0", "\ud800", b"1", -1, 1 << 80, 10 ** 5000, 0.5, float("nan"), float("-inf"), [], [[1]], {}, {1: 2},
          object(), print, True, "x" * 5000, "1GiB,", reach.Document(source=1), ValueError("x"), range(3), 1j)

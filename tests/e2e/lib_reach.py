@@ -1,4 +1,4 @@
-"""lib_reach.py: libreach by way of tests/e2e/reach_ask, and the Python package, side by side. The test and all
+"""lib_reach.py: runs libreach (by tests/e2e/reach_ask) and the Python package with the same requests. The test and all
 programs that it starts run in a locale with a decimal comma, if localedef can make one (HAS_COMMA): libreach and
 the programs write and read decimal points in every locale."""
 import json
@@ -29,7 +29,7 @@ def set_comma():
     source = os.path.join(common.folder, "comma.txt")
     with open(source, "w", encoding="ascii") as out:
         out.write('LC_NUMERIC\ndecimal_point ","\nthousands_sep "."\ngrouping 3;3\nEND LC_NUMERIC\n')
-    # Its exit status is 1, since the other categories are missing.
+    # The exit status of localedef is 1, because the other categories are missing.
     common.run("localedef", "-c", "-i", source, os.path.join(common.folder, "comma"))
     os.environ["LOCPATH"] = common.folder
     os.environ["LC_NUMERIC"] = "comma"
@@ -74,7 +74,7 @@ class Tool:
         return answer
 
     def patient(self):
-        """Waits longer than a job would, because the machine may be slow."""
+        """Opens a source with a longer timeout than in a job, because the machine may be slow."""
         self.ask("timeout", 1000 * common.PATIENCE_S)
         return self
 

@@ -47,12 +47,12 @@ class Requests:
         return lambda: ",".join(item() for _ in range(self.draw.randrange(1, 5)))
 
     def maybe_several(self, item):
-        """Returns mostly one value, and sometimes a list of the same length as another one."""
+        """Returns a function that gives mostly one value, and sometimes a list of two or three values."""
         return lambda: item() if self.draw.random() < 0.6 else ",".join(
             item() for _ in range(self.draw.randrange(2, 4)))
 
     def size(self):
-        """Returns a size in the notation of people: mostly valid, and mostly no more than the memory."""
+        """Returns a size with or without a unit, which is mostly valid and mostly fits into the memory."""
         draw, most = self.draw, self.most_gib
         return draw.choice((
             lambda: str(draw.randrange(1, most * GIB)), lambda: f"{draw.randrange(1, 2 + most)}GiB",
@@ -80,7 +80,7 @@ class Requests:
         if draw.random() < 0.95 and route not in ("fingerprint", "environment", ""):
             query.append(("bytes", self.several(self.size)() if route == "split" else
                           self.maybe_several(self.size)() if route in ("plan", "scope") else self.size()))
-        # Only a few at a time, because otherwise most requests would have an error.
+        # A request has only a few parameters, because otherwise most requests would have an error.
         names = self.routes[route]
         for name, value in draw.sample(list(names.items()), min(len(names), draw.randrange(4))):
             query.append((name, value()))

@@ -2,7 +2,8 @@
 
 
 def curve(entries, stride_kib):
-    """Returns a curve in the format of the public TLB benchmark: one level of `entries` entries, 60 cycles."""
+    """Returns a curve in the format of the public TLB benchmark, with one level of `entries` entries whose miss costs
+    60 cycles."""
     strides = [stride_kib // 2, stride_kib, stride_kib * 2]
     rows = ["#Made-up: cuda 9.1, reduction mode: avg", "#," + "".join(f"{s}," for s in strides)]
     for size in range(stride_kib * 4, entries * stride_kib * 5, strides[0]):

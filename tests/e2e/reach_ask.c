@@ -1,13 +1,14 @@
-/* reach_ask.c: libreach on the command line of a test. Takes a source, reads requests from standard
- * input, one per line, and answers each with one line of JSON. It contains the values that the
- * typed functions decoded, under the names of the API, or {"error": status, "text": sentence,
- * "field": parameter}:
+/* reach_ask.c: libreach as a command for tests. It takes the URI of a source, reads requests from
+ * standard input, one per line, and answers each with one line of JSON. The line contains the
+ * values that the typed functions decoded, under the names of the API. After an error it is
+ * {"error": status, "text": sentence, "field": parameter}. The requests:
  *
- *     placement 0 bytes=1000 granularity=8       check GPU-..        (the last answer)
- *     allow 2                                    window 17
- *     timeout 500                                revalidate          age
- *     get /v1/gpus/0                             (status and body, as texts)
- *     locale                                     (how this program writes 0.5)
+ *     placement 0 bytes=1000 granularity=8   and the other functions of the planner
+ *     check GPU-..                           whether the last answer is for this GPU
+ *     allow 2          window 17             timeout 500
+ *     revalidate       age              gpus
+ *     get /v1/gpus/0                         prints status and body as texts
+ *     locale                                 prints 0.5 in the form of this program's locale
  *
  * Like many programs, it sets the locale from its environment.
  */
@@ -136,7 +137,7 @@ static json_t *fingerprint_json(const struct reach_answer *answer)
     return o;
 }
 
-/* Prints null if there are none, or too many for a list. */
+/* Returns the list of scopes, or null if there are none, or too many for a list. */
 static json_t *scopes_json(const struct reach_scopes *s)
 {
     json_t *list = s->scope_count > 0 ? json_array() : json_null();
@@ -331,7 +332,7 @@ static uint64_t size_of(char **words, const char *name)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-/* A line has decimal points in every locale. */
+/* Parses a number of a request line, which has a decimal point in every locale. */
 static double number_of(const char *text, char **end)
 {
     return strtod_l(text, end, c_locale);
@@ -368,7 +369,7 @@ static json_t *keep(struct reach_answer *take, const struct reach_windows *windo
     return json;
 }
 
-/* Returns the next number of a list, or `without` at its end. */
+/* Returns the next number of a list, or `without` at the end of the list. */
 static double next_of(const char **text, double without)
 {
     char *end;

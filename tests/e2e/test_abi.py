@@ -15,7 +15,7 @@ ENDS_A_PROCESS = {"abort", "__assert_fail", "exit", "_exit", "_Exit", "quick_exi
 
 
 class Library:
-    """One library: its name, and its public headers."""
+    """A library with its name and its public headers."""
 
     def __init__(self, name, *headers):
         self.headers = [os.path.join(common.ROOT, "clients", *header) for header in headers]
@@ -34,7 +34,7 @@ LIBRARIES = [Library("libreach", ("c", "reach.h")),
 
 
 def structs(library):
-    """(name, members) of each struct that the header defines."""
+    """Returns (name, members) of each struct that the header defines."""
     for name, body in re.findall(r"struct (reach_\w+) \{ (.*?) \};", library.text):
         yield name, [re.search(r"(\w+)(?:\[\w+\]|\)\(.*\))?$", member.strip()).group(1)
                      for member in body.split(";") if member.strip()]
@@ -47,14 +47,14 @@ def enumerators(library):
 
 
 def functions(library):
-    """Every declaration of a function, on one line."""
+    """Returns every declaration of a function, each on one line."""
     found = [re.search(r"((?:const )?(?:enum |struct )?\w+ \**reach_\w+\(.*\))$", text.strip())
              for text in re.split(r"[;{}]", library.text)]
     return sorted(match.group(1) for match in found if match)
 
 
 def layout(library):
-    """Sizes, places and values, as the compiler has them."""
+    """Returns the sizes, places and values that the compiler computes."""
     lines = []
     for name, members in structs(library):
         lines.append(f'P("struct {name}: %zu bytes", sizeof(struct {name}));')

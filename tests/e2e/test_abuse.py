@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Malformed and hostile requests, byte by byte (lib_abuse.py). After each one the daemon answers as before. After all
-of them it holds no descriptor and has made no unwanted measurement."""
+"""Tests malformed and hostile requests, byte by byte (lib_abuse.py). After each request the daemon answers like before.
+After all of them it has no additional open descriptor and has made no measurement."""
 import os
 import random
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Access rights: the token, its sources, and the requests that are refused without one. It also tests how a job is
-ended early."""
+"""Tests access rights: the token, its sources, and the requests that are refused without a token. It also tests the
+early end of a job."""
 import os
 import signal
 import stat

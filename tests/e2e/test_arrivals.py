@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""GPUs that come, go, change or are divided under the daemon, over the stand-in driver and its NVML. The GPUs of the
-node are in a file, which each worker reads anew; SIGHUP queries the driver again."""
+"""Tests GPUs that come, go, change or are divided while the daemon runs, over the stand-in driver and its NVML. A file
+contains the GPUs of the node. Each worker reads it again; SIGHUP queries the driver again."""
 import os
 import signal
 
@@ -17,7 +17,7 @@ CHIP = ("sms={sms} memory={memory} l2cache={cache} latency=200 noise=gauss:1 l1=
 ONE = "gpu=" + CHIP.format(sms=8, memory="1G", cache="32M", l2=128, groups=4, name="one") + "|bus=1"
 TWO = "gpu=" + CHIP.format(sms=8, memory="1G", cache="32M", l2=128, groups=4, name="two") + "|bus=2"
 NEWER = ONE.replace("|", " driver=999.1|")
-# Half of a chip, with less memory than the reach of a group of its SMs; and a quarter, with more.
+# Half of a chip, with less memory than the reach of a group of its SMs; and a quarter of a chip, with more memory.
 HALF = "mig=" + CHIP.format(sms=4, memory="512M", cache="16M", l2=512, groups=4, name="half")
 QUARTER = "mig=" + CHIP.format(sms=2, memory="256M", cache="8M", l2=32, groups=2, name="quarter")
 
@@ -35,7 +35,7 @@ def has(*items):
 
 
 def node(*items, environment=None):
-    """It measures only on request; GPUs with a fingerprint are checked."""
+    """Starts a daemon that measures only on request. It checks GPUs that have a fingerprint."""
     if not os.path.exists(LIBRARY):
         raise common.Skip("the stand-in driver is not built")
     has(*items)
@@ -57,7 +57,7 @@ def reach(daemon, *wanted):
 
 
 def measured(daemon, gpu, depth="quick"):
-    """Returns the id of its fingerprint."""
+    """Measures a GPU; returns the id of its fingerprint."""
     job = daemon.finished(daemon.submit(gpu, depth))
     if job["state"] == "failed" and job["error"]["slug"] == "not-supported":
         daemon.stop()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reachctl break-even: docs/break-even.md contains the output of its commands (REACH_WRITE_DOCS=1 writes it anew).
-The table has the planner's result for each cell. A daemon and an exported fingerprint give the same."""
+"""Tests reachctl break-even. docs/break-even.md contains the output of its commands (REACH_WRITE_DOCS=1 writes it).
+Each cell of the table has the result of the planner. A daemon and an exported fingerprint give the same output."""
 import json
 import os
 import re

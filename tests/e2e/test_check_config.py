@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""reachd --check-config makes the checks of a start without serving. A table of wrong configurations goes through
-both, and both print the same and exit alike. The check also accepts every configuration that a start accepts, beside
-a running daemon, and leaves nothing behind."""
+"""Tests that reachd --check-config makes the checks of a start without serving. Each wrong configuration of a table is
+given to a start and to a check. Both print the same text and have the same exit status. The check also accepts every
+configuration that a start accepts, also while another daemon runs, and creates no file."""
 import os
 import re
 import socket

@@ -49,7 +49,7 @@ int clock_gettime(clockid_t id, struct timespec *t)
 
 
 class Shifted:
-    """A daemon whose wall clock is set by hand."""
+    """A daemon whose wall clock the test sets."""
 
     def __init__(self, *options):
         compiler = shutil.which("cc") or shutil.which("gcc")
@@ -73,8 +73,8 @@ class Shifted:
 
 
 class Age:
-    """Returns the bounds of the age of a fingerprint. It was taken between two moments of our clock, and is requested
-    between two others, however long all this takes."""
+    """Returns the bounds of the age of a fingerprint. It was taken between two moments of the test's clock, and is
+    requested between two others, however long all this takes."""
 
     def __init__(self, shift, begin):
         self.shift, self.begin, self.end = shift, begin, time.time()

@@ -30,7 +30,7 @@ def compared(path, reference, *more):
 
 
 def chips():
-    """The deepest fingerprint of each real chip."""
+    """Returns the deepest fingerprint of each real chip."""
     for folder in sorted(glob.glob(os.path.join(MEASUREMENTS, "nvidia-*"))):
         for depth in ("matrix", "memory", "full", "quick"):
             path = os.path.join(folder, f"fingerprint-{depth}.json")
@@ -84,7 +84,7 @@ def each_real_chip_among_the_others():
 
 @case
 def chips_measured_since_and_not_in_the_set():
-    """The rule existed before these chips."""
+    """Chips that were measured after the rule was made agree with it."""
     seen = set()
     for path in sorted(glob.glob(os.path.join(MEASUREMENTS, "visit-*", "exported-full.json.gz"))):
         with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -221,7 +221,8 @@ def strings(value, path=()):
 
 @case
 def no_text_of_a_fingerprint_is_shared():
-    """Each text of the document in turn becomes a canary; the check of the daemon refuses some."""
+    """Replaces each text of the document in turn by a marker, which the shared file must not contain. Some of these
+    documents are refused by the check."""
     document = load_json(H200)
     document["conditions"]["notes"] = ["a note"]
     taken = 0

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The GPUs that a job in a container sees, and the answers of the daemon of the node, over the stand-in driver: GPUs
-in another order, some of them, one, an instance of one. Each job uses the UUIDs of its own driver and gets the
-answers for its own GPUs, in C and in Python. A number belongs to the list of the daemon, and libreach detects that
-its answer is for another GPU. docs/kubernetes.md has the table."""
+"""Tests the GPUs that a job in a container sees, and the answers of the daemon of the node, over the stand-in driver.
+The container has the GPUs in another order, some of them, one, or an instance of one. Each job uses the UUIDs of its
+own driver and gets the answers for its own GPUs, in C and in Python. A number counts in the list of the daemon, and
+libreach detects an answer for another GPU. docs/kubernetes.md has the table."""
 import json
 import os
 import subprocess
@@ -87,7 +87,8 @@ class Node:
         return done.stdout
 
     def container(self, wanted, visible=None, items=None):
-        """A job whose container has these devices (`items`), of which `visible` are left; it must see `wanted`."""
+        """Runs a job whose container has the devices `items`. CUDA_VISIBLE_DEVICES is `visible`. It must see
+        `wanted`."""
         url = "unix:" + self.daemon.socket
         rows = [json.loads(line) for line in self.run([PROGRAM, url, str(BYTES)], visible, items).splitlines()]
         what = (visible, items)
@@ -116,7 +117,7 @@ def whole_gpus_in_any_order():
     # The devices of the container: its own list, without the variable.
     equal(node.container([two], items=[TWO]), ["wrong-gpu"])
     equal(node.container([three, one], items=[THREE, ONE]), ["wrong-gpu"] * 2)
-    # With both, numbers count within the devices of the container.
+    # With a list of the container and the variable, numbers count within the devices of the container.
     equal(node.container([one, three], "1,0", [THREE, ONE]), ["ok", "wrong-gpu"])
     # The answers differ, so that a wrong one would be visible.
     maps = [str([group["sms"] for group in node.daemon.json(f"/v1/gpus/{uuid}/fingerprint")["topology"]["groups"]])

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
-"""Every route of the contract, with allowed and with other input. Every answer is one that the contract has
-(common.py checks every answer), and the daemon still runs afterwards.
-
-Inputs are random. The seed is printed; REACH_TEST_SEED sets it.
-"""
+"""Tests every route of the contract with allowed and with other input. Every answer must match the contract (common.py
+checks every answer), and the daemon must still run afterwards. Inputs are random. The seed is printed; REACH_TEST_SEED
+sets it."""
 import json
 import os
 import random
@@ -40,7 +38,7 @@ contract = common.contract
 operations = contract.operations
 old = daemon.json("/v1/gpus/0/fingerprint")["id"]
 observation = daemon.json("/v1/gpus/0/observations?limit=1")["observations"][0]["id"]
-# A job that waits indefinitely is not possible; one that has ended is.
+# No job waits indefinitely, so the tests use a job that has ended.
 job = daemon.request("POST", "/v1/gpus/0/measurements", '{"depth": "quick"}',
                      {**BEARER, "Content-Type": "application/json"}).json()
 daemon.finished(job)
@@ -116,7 +114,7 @@ def allowed_targets(draw, operation):
 
 @st.composite
 def targets(draw, operation, wrong):
-    """A request target of this operation. With `wrong`, any part of it may be invalid."""
+    """Returns a request target of this operation. With `wrong`, any part of it may be invalid."""
     path = operation.path
     for p in operation.parameters:
         if p["in"] == "path":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The adapters for cuCollections, as far as they need no GPU: tests/gpu/cuco and cuco_set --host. They are tested if
-.ci/cuco has fetched cuCollections and they were built."""
+"""Tests the parts of the adapters for cuCollections that need no GPU, by tests/gpu/cuco and cuco_set --host. Without
+these programs, which need cuCollections from .ci/cuco, the test is skipped."""
 import os
 import sys
 

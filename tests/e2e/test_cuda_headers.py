@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The headers for kernels (clients/cuda) without a GPU: their device code runs on the CPU, thread by
-thread (tests/cuda_on_host), on random cases. Needs a C++ compiler, which nvcc needs too."""
+"""Tests the headers for kernels (clients/cuda) without a GPU. Their device code runs on the CPU, thread by thread
+(tests/cuda_on_host), on random cases. It needs a C++ compiler, which nvcc needs too."""
 import glob
 import os
 import shutil

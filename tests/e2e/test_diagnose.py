@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reachctl contiguity and reach_diagnose from Python, over the stand-in driver: a measurement, then the questions
-that its fingerprint answers. The shared library is from the release build."""
+"""Tests reachctl contiguity and reach_diagnose from Python over the stand-in driver, after a measurement whose
+fingerprint they use. The shared library is from the release build."""
 import glob
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""GPU discovery: a daemon serves before its driver has listed the GPUs. Until then it never claims an empty node, and
-every client waits for the answer. The driver is the stand-in (tests/fakecuda), whose cuInit takes the time that the
+"""Tests GPU discovery. A daemon serves before its driver has listed the GPUs. Until then it never reports that the node
+has no GPU, and every client waits for the list. The stand-in driver (tests/fakecuda) delays cuInit by a time that the
 test sets."""
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The command blocks of README.md and of the pages work: each runs in a shell, against a demo daemon and with the
-programs of an installation. The info string of its fence gives the kind of a block:
+"""Tests the command blocks of README.md and of the pages. Each block runs in a shell, against a demo daemon and with
+the programs of an installation. The info string of its fence gives the kind of a block:
 
     ```sh                  runs, and every command in it succeeds
     ```sh slow             the same with REACH_LONG alone (make check-long)
@@ -51,7 +51,7 @@ prefix = stage + PREFIX
 
 
 def blocks(page):
-    """(info string, text) of each fence."""
+    """Yields (info string, text) of each fence."""
     with open(os.path.join(ROOT, page), encoding="utf-8") as file:
         return FENCE.findall(file.read())
 
@@ -82,7 +82,7 @@ def every_block_says_what_it_is():
 
 
 def recipes(text):
-    """{title of the section: paths} of each list of files."""
+    """Returns {title of the section: paths} of each list of files."""
     found = {}
     for section in re.split(r"^#+ ", text, flags=re.M):
         for info, block in FENCE.findall(section):
@@ -112,12 +112,13 @@ HEADING = re.compile(r"^#+ (.*)$", re.M)
 
 
 def prose(text):
-    """A page without its fences and without code in lines."""
+    """Returns a page without its fences and without code in lines."""
     return re.sub(r"`[^`\n]*`", "", FENCE.sub("", text))
 
 
 def anchors(text):
-    """The anchors of the headings, by the rule of GitHub: lower case, hyphens for blanks, no other punctuation."""
+    """Returns the anchors of the headings, by the rule of GitHub: lower case, hyphens for blanks, no other
+    punctuation."""
     titles = HEADING.findall(FENCE.sub("", text))
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reach-dra: the GPUs as a ResourceSlice. It tests the content for real chips, and that any response of the daemon
-gives a valid slice. tests/fleet/test_kubernetes.py checks it with the published schemas."""
+"""Tests reach-dra, which prints the GPUs as a ResourceSlice: the content for real chips, and that any response of the
+daemon gives a valid slice. tests/fleet/test_kubernetes.py checks the slices with the published schemas."""
 import copy
 import json
 import os
@@ -28,7 +28,7 @@ def recorded(name):
 
 
 def gpu(chip, state="ready", stale=False, **more):
-    """A GPU as GET /v1/fingerprints lists it."""
+    """Returns a GPU in the form in which GET /v1/fingerprints lists it."""
     return {**chip["gpu"], "state": state, "fingerprint_stale": stale, "fingerprint_id": chip["id"], "fingerprint": chip,
             **more}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A stored fingerprint against the present chip: the check on start, stale fingerprints, and measurements beside a
-neighbor. The GPU is simulated and reports a chosen UUID, so that another one can take its place."""
+"""Compares a stored fingerprint with the present chip: the check at the start, stale fingerprints, and measurements
+beside a neighbor. The GPU is simulated and reports a chosen UUID, so that another GPU can replace it."""
 import os
 import re
 

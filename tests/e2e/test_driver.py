@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
-"""The daemon over the stand-in driver: the code of the cuda source in real workers, and driver faults.
-
-The stand-in (tests/fakecuda) is steered by the environment that the workers inherit. An error that it causes ends one
-job; the earlier fingerprint stays served, and the memory is given back.
-"""
+"""Tests the daemon over the stand-in driver: the code of the cuda source in real workers, and driver faults. Workers
+inherit the environment that controls the stand-in (tests/fakecuda). An error that it causes ends one job. The earlier
+fingerprint stays served, and the memory is released."""
 import os
 import re
 
@@ -16,7 +14,7 @@ reports = os.path.join(common.folder, "reports")
 
 
 def node(control, *options, measure=False, kept=state):
-    # The stand-in is built like the daemon; its own leaks are judged by its report.
+    # The stand-in is built like the daemon. Its report shows its own leaks.
     environment = {"FAKECUDA": control, "FAKECUDA_REPORT": reports}
     options = list(options) + ([] if measure else ["--no-measure-on-start"])
     return common.Daemon("--libcuda", LIBRARY, *options, state=kept, environment=environment)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Parts of openapi.yaml, of the Python package, of the manual page and others are generated from tables of the C code
-(lib_generated.py) and committed. They must match the tables; `make generated` (REACH_API_WRITE=1) writes them."""
+"""Tests that generated text matches the tables of the C code (lib_generated.py). Parts of openapi.yaml, of the Python
+package, of the manual page and of other files are generated and committed. `make generated` (REACH_API_WRITE=1) writes
+them."""
 import os
 
 import common

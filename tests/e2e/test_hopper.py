@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/hopper.md: each of its tables is made of the fingerprints in docs/measurements (REACH_WRITE_DOCS=1 writes them
-anew)."""
+"""Tests that the tables of docs/hopper.md follow from the fingerprints in docs/measurements (REACH_WRITE_DOCS=1 writes
+the tables)."""
 import collections
 import glob
 import gzip

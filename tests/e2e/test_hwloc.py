@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reach-hwloc: the XML is well formed, contains what the fingerprints contain, and keeps everything of the topology that
-it extends. tests/fleet/test_hwloc.py gives it to the tools of hwloc."""
+"""Tests reach-hwloc: the XML is well formed, contains the values of the fingerprints, and keeps everything of the
+topology that it extends. tests/fleet/test_hwloc.py gives it to the tools of hwloc."""
 import json
 import os
 import xml.etree.ElementTree as ElementTree
@@ -102,7 +102,7 @@ def a_topology_keeps_what_it_has_and_gets_each_gpu_at_its_place():
     ours = [o for o in objects(after, type="Misc") if "ReachUUID" in infos(o)]
     for o, path in zip(ours, paths):
         holds(o, path)
-    # One has a co-processor at its address, one only an address, one neither.
+    # The first GPU has a co-processor at its address, the second only an address, the third neither.
     equal([(parent[o].get("type"), parent[o].get("name") or parent[o].get("pci_busid")) for o in ours],
           [("OSDev", "cuda0"), ("PCIDev", "0000:02:00.0"), ("Machine", None)])
     for o in ours:

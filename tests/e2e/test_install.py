@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The result of make install: programs build against it by pkg-config, shared and static, and run against a daemon.
-The library exports only its own functions. The man pages are well formed and have an entry for every option, command
-and function."""
+"""Tests the result of make install. Programs build against it by pkg-config, shared and static, and run against a
+daemon. The library exports only its own functions. The man pages are well formed and have an entry for every option,
+command and function."""
 import glob
 import json
 import os
@@ -98,7 +98,7 @@ def read(path):
 @case
 def make_install_installs():
     environment = {name: "" for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    # `install` is not used: after a change it would build files that others are running now.
+    # After a change, `install` would build files that other tests are running, so `install-built` is used.
     done("make", "-s", "-C", ROOT, "install-built", "DESTDIR=" + stage, "PREFIX=" + PREFIX,
          environment=environment)
     for path in ("bin/reachd", "bin/reachctl", "include/reach.h", "lib/libreach.so.0",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Dry runs of the jobs without a GPU, with a plan from a daemon and from a file."""
+"""Tests dry runs of the jobs without a GPU, with a plan from a daemon and from a file."""
 import json
 import os
 import re
@@ -22,7 +22,7 @@ def job(name, *options):
 
 
 def dry(name, *options):
-    """The document that a dry run writes."""
+    """Returns the document that a dry run writes."""
     path = os.path.join(common.folder, name + ".json")
     status, out, err = job(name, "--dry-run", "--json", path, *options)
     equal(status, 0, err)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reach-lab: its targets on two chips and on scattered memory, and traces that are made, recorded, imported and
+"""Tests reach-lab: its targets on two chips and on scattered memory, and traces that are made, recorded, imported and
 analyzed. lib_lab.py computes the expected output from the measured files."""
 import functools
 import gzip
@@ -20,7 +20,7 @@ CHIPS = ("nvidia-h100-80gb-hbm3-dcda818d-2026-11-21", "nvidia-h200-2ea0ea17-2026
 
 
 def few():
-    """A folder with the files of few chips, because all of them take too long under the sanitizers."""
+    """Makes a folder with the files of few chips, because all of them take too long under the sanitizers."""
     folder = os.path.join(common.folder, "measured")
     if not os.path.isdir(folder):
         os.mkdir(folder)
@@ -41,7 +41,7 @@ def near(value, wanted, share, what):
 
 @functools.lru_cache(maxsize=None)
 def checked():
-    """The lines of reach-lab check for few chips."""
+    """Returns the lines of reach-lab check for few chips."""
     status, text, log = run(PROGRAM, "check", few())
     equal((status, log), (1, ""), text)
     return text
@@ -154,7 +154,7 @@ def a_generated_trace_has_the_addresses_of_the_job():
     granule, records = lib_lab.read_trace(path)
     lines = [line for r in records for line in r["lines"]]
     equal((granule, {(r["kind"], r["width"], r["mask"]) for r in records}), (128, {("load", 16, 0xffffffff)}))
-    # A warp reads a row of 256 bytes with 16 lanes, so two rows of two lines each at a time.
+    # A warp reads a row of 256 bytes with 16 lanes, so each access has two rows of two lines.
     equal((len(records), {len(r["lines"]) for r in records}), (2048, {4}))
     assert all(a % 2 == 0 and b == a + 1 for a, b in zip(lines[::2], lines[1::2])), lines[:8]
     rows = {line // 2 for line in lines[::2]}
@@ -233,7 +233,7 @@ def the_page_has_the_numbers_of_its_files():
 
 
 def traced_lines(name):
-    """The output of mem_trace: kind, bytes of a lane, mask of the lanes with an address, and their lines."""
+    """Imports the output of mem_trace: kind, bytes of a lane, mask of the lanes with an address, and their lines."""
     kinds = {"LDG": "load", "STG": "store", "RED": "atomic", "ATOMG": "atomic"}
     with open(os.path.join(ROOT, "tests", "fuzz", "corpus", "trace_nvbit", name), encoding="ascii") as file:
         accesses = [re.match(r"MEMTRACE: .* - warp \d+ - (\w+)(\S*) - (.*)", line) for line in file]
@@ -266,7 +266,7 @@ def what_tracers_write_is_imported():
 
 
 def nvbit_text(copies, loads):
-    """The output of mem_trace: bulk copies (TMA), and loads of 32 rows over 96 GiB."""
+    """Imports the output of mem_trace for bulk copies (TMA), and for loads of 32 rows over 96 GiB."""
     line = "MEMTRACE: CTX 0x1 - grid_launch_id 0 - CTA {},0,0 - warp 0 - {} - {}\n"
     one = "0x7f0000000000 " + 31 * "0x0 "
     text = "MEMTRACE: CTX 0x1 - LAUNCH - Kernel name f - grid launch id 0 - grid size 132,1,1 - block size 32,1,1\n"

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Kernels that Accel-Sim's tracer wrote on a GPU, through reach-lab import: counted here once more, line by line.
-
-The traces belong to others and are not in this repository. REACH_REAL_TRACES names a folder of them, each with its
-kernelslist.g; docs/lab.md names three sources."""
+"""Tests reach-lab import with kernels that Accel-Sim's tracer recorded on a GPU. The test counts their lines a second
+time. The traces belong to others and are not in this repository. REACH_REAL_TRACES names a folder of them, each with
+its kernelslist.g. docs/lab.md names three sources."""
 import os
 import subprocess
 
@@ -16,7 +15,7 @@ LANES = 32
 
 
 def lists():
-    """Every kernelslist.g below the folder."""
+    """Returns every kernelslist.g below the folder."""
     found = [os.path.join(at, name) for at, _, names in os.walk(FOLDER) for name in names if name == "kernelslist.g"]
     if not found:
         raise common.Skip("REACH_REAL_TRACES names no folder with a kernelslist.g")
@@ -24,7 +23,7 @@ def lists():
 
 
 def addresses(mask, form, words):
-    """Returns the address of each active lane, from the three forms of a trace: all, a stride, differences."""
+    """Returns the address of each active lane. A trace has three forms: all addresses, a stride, or differences."""
     lanes = [lane for lane in range(LANES) if mask >> lane & 1]
     if form == 0:
         return [int(word, 16) for word in words[: len(lanes)]]
@@ -38,7 +37,7 @@ def addresses(mask, form, words):
 
 
 def instruction(line, has_lines):
-    """Returns the opcode and the 128-byte lines of an instruction, or nothing if it has no memory."""
+    """Returns the opcode and the 128-byte lines of an instruction, or None if it accesses no memory."""
     words = line.split()[1 if has_lines else 0 :]
     mask = int(words[1], 16)
     opcode = words[3 + int(words[2])]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Many clients and slow ones. No case depends on the clock. A stalled client meets a deadline of an hour, so the
-deadline never ends it. If a deadline must end a client, the test waits for it."""
+"""Tests many clients and slow clients. No case depends on the clock. A stalled client has a deadline of an hour, which
+never ends it. If a deadline must end a client, the test waits for that."""
 import os
 import resource
 import signal
@@ -49,7 +49,7 @@ def any_number_of_ready_connections_is_answered():
         os.kill(daemon.process.pid, signal.SIGCONT)
         equal([status(one) for one in connections], [200] * count, f"{count} ready connections")
         close(connections)
-        # Repeats it with existing connections.
+        # The same with connections that exist before the daemon is stopped.
         connections = [dial(daemon.port) for _ in range(count)]
         equal(daemon.get("/healthz").status, 200)
         os.kill(daemon.process.pid, signal.SIGSTOP)
@@ -77,8 +77,8 @@ def whoever_takes_all_places_leaves_those_of_the_others():
 
 @case
 def places_come_back_when_strangers_leave():
-    """Some leave before they were even accepted. The library does not detect that for connections that had begun a
-    request, so the deadline frees these places."""
+    """Clients close their connections, some before they are accepted. The library does not detect that for connections
+    that had begun a request, so the deadline frees their places."""
     daemon = start("--request-deadline-ms", "300", "--max-connections", "16")
     for _ in range(3):
         close([dial(daemon.port, b"GET /") for _ in range(64)])

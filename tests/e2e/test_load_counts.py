@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests how tests/gpu/test_load.py and survey_busy.py judge an answer from beside a load: only a known value that
-differs is wrong. Those tests are tested here, because none of them runs without a GPU."""
+"""Tests how tests/gpu/test_load.py and survey_busy.py judge an answer that was measured beside a load: only a known
+value that differs is wrong. They are tested here, because they do not run without a GPU."""
 import copy
 import json
 import os
@@ -23,7 +23,7 @@ EXPECTED = test_load.structure_of(QUIET)
 
 
 def judged(change):
-    """Returns the counts after one answer: QUIET with a change."""
+    """Returns the counts after one answer, which is QUIET with a change."""
     fp = copy.deepcopy(QUIET)
     change(fp)
     counts = test_load.Counts()
@@ -32,7 +32,7 @@ def judged(change):
 
 
 def without_groups(fp):
-    """Like the report of the daemon: the sharing of the level is unknown, so there are no groups."""
+    """Removes the groups, like the daemon does if the sharing of the level is unknown."""
     fp["tlb"]["levels"][1]["shared_by"] = "unknown"
     fp["topology"]["groups"] = []
     fp["windows"]["recommended_bytes"] = None

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""packaging/kubernetes and packaging/container: the tests that need no cluster. The files are consistent, the daemon
-accepts its configuration and reach-nfd its options, and no container has unneeded rights.
-tests/fleet/test_kubernetes.py checks them against the published schemas and runs their commands."""
+"""Tests packaging/kubernetes and packaging/container without a cluster. The files are consistent, the daemon accepts
+its configuration and reach-nfd its options, and no container has unneeded rights. tests/fleet/test_kubernetes.py checks
+the files against the published schemas and runs their commands."""
 import json
 import os
 import re
@@ -142,7 +142,7 @@ def image_and_manifest_agree():
 
 @case
 def the_chart_agrees_with_the_image_and_its_values_are_used():
-    """tests/fleet/test_helm.py renders it."""
+    """Tests the files of the chart. tests/fleet/test_helm.py renders the chart."""
     chart = os.path.join("packaging", "helm", "reachd")
     about = yaml.safe_load(read(chart, "Chart.yaml"))
     version = re.search(r"^VERSION +:= (\S+)$", read("Makefile"), re.M).group(1)

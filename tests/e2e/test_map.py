@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reachctl map: recorded and simulated chips as text, compared with output that a person has checked
-(tests/e2e/golden), and chips of any shape: every SM once, no line longer than 80 columns."""
+"""Tests reachctl map. The text of recorded and simulated chips is compared with output that a person has checked
+(tests/e2e/golden). Chips of any shape must have every SM once, and no line longer than 80 columns."""
 import glob
 import json
 import os
@@ -33,7 +33,7 @@ def recorded(name):
 
 
 def holds(name, text):
-    """The golden text; REACH_GOLDEN=write writes it anew, for a person to read."""
+    """Returns the golden text. REACH_GOLDEN=write writes the present output, which a person must check."""
     path = os.path.join(GOLDEN, f"map-{name}.txt")
     if os.environ.get("REACH_GOLDEN") == "write":
         with open(path, "w", encoding="utf-8") as file:
@@ -223,7 +223,7 @@ def the_daemon_ends_well():
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURES = os.path.join(ROOT, "docs", "pictures")
 PICTURED = os.path.join(MEASUREMENTS, "nvidia-h200-b76f831d-2026-11-21", "fingerprint-matrix.json")
-# A picture of the documents, and the command that makes it.
+# The pictures of the documents, each with the command that makes it.
 COMMANDS = {
     "h200-map.svg": ("map", PICTURED, "--svg"),
     "h200-curve.svg": ("show", "--svg", "curve", "--url", "file:" + PICTURED),
@@ -231,7 +231,8 @@ COMMANDS = {
 
 
 def draw(*arguments):
-    """A picture is well formed, has a name, and contains no script and no external reference."""
+    """Makes a picture and checks that it is well formed, has a name, and contains no script and no external
+    reference."""
     status, text, log = run(REACHCTL, *arguments)
     equal((status, log), (0, ""), arguments)
     svg = xml.etree.ElementTree.fromstring(text)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measuring without serving: exported folders, and fingerprints derived again from them."""
+"""Tests measurements without a server: exported folders, and fingerprints that are derived again from them."""
 import glob
 import json
 import os
@@ -8,7 +8,7 @@ import common
 from common import REACHD, case, equal, run
 
 out = os.path.join(common.folder, "out")
-# A sanitized measurement of an H200 takes 20 seconds; tests/sim makes them with the same sanitizer.
+# A sanitized measurement of an H200 takes 20 seconds, and tests/sim makes such measurements with the same sanitizer.
 LARGE, LARGE_SMS = ("p100", 56) if common.SANITIZED else ("h200", 132)
 # Members that the pipeline adds to a fingerprint from its own clocks.
 OF_THE_CLOCK = ("id", "taken_at", "duration_ms", "probe_ms")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The interface for monitoring and probes: both metric formats, readiness with its components, and the socket for
+"""Tests the interface for monitoring and probes: both metric formats, readiness with its components, and the socket for
 health probes."""
 import re
 import shutil

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The files for Prometheus and Grafana fit the daemon. Every metric in a rule, an alert or a panel is one of the
-daemon. Every rule has a test, and the dashboard has the required members of Grafana. If promtool is installed, it
-checks them too."""
+"""Tests the files for Prometheus and Grafana. Every metric in a rule, an alert or a panel is a metric of the daemon.
+Every rule has a test, and the dashboard has the required members of Grafana. If promtool is installed, it checks the
+files too."""
 import json
 import os
 import re
@@ -106,7 +106,7 @@ def promtool_agrees():
                       ["check", "config", path("prometheus.yml")]):
         status, out, err = common.run("promtool", *arguments)
         equal(status, 0, " ".join(arguments) + "\n" + out + err)
-    # A test that would pass with any rules is no test: with another threshold it fails.
+    # The tests of the rules must fail if an alert has another threshold.
     folder = os.path.join(common.folder, "rules")
     shutil.copytree(lib_monitoring.FOLDER, folder)
     with open(os.path.join(folder, ALERTS), "r+", encoding="utf-8") as file:

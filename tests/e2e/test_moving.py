@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The diffs in docs/moving-to-windows.md and -scopes.md match the differences of their programs, and have under 20
-lines."""
+"""Tests that the diffs in docs/moving-to-windows.md and -scopes.md match the differences of their programs, and that
+each has under 20 lines."""
 import difflib
 import os
 import re

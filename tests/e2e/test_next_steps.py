@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A next step helps in the state in which it is printed. Two simulated GPUs are measured deeper and deeper. After
-each measurement every advice must name a depth that was not measured yet, and must lead to a number."""
+"""Tests that an advised next step helps in the state in which it is printed. Two simulated GPUs are measured at one
+depth after another. After each measurement every advice must name a depth that was not measured yet, and must lead to a
+number."""
 import os
 import re
 import sys
@@ -12,7 +13,7 @@ if os.path.basename(common.BUILD) != "release":
     print("the sanitized programs measure the same elsewhere")
     sys.exit(77)
 
-# One whose TLB and host memory have limits, and one whose TLB reaches all memory.
+# A GPU whose TLB and host memory have limits, and a GPU whose TLB reaches all memory.
 KINDS = "host_memory=64G managed-host=51/2@2000,2M,0+0,0+0,0 host-pinned=51/2@2000,64K,2048+100,8192+350,24"
 CORE = ("sms=4 l2cache=16M data_l1=124K@9000 data_l2=15M@7000 l1=128@32M/0,1:2,3;miss=90;miss_ns=0.313 plateau=4070 "
         "sm_gbps=2000")
@@ -33,7 +34,8 @@ def ask(gpu, words):
 
 
 def advised(text):
-    """The depths of the measurements that a text advises; one without a depth is "full" (reachctl measure)."""
+    """Returns the depths of the measurements that a text advises. A command `reachctl measure` without a depth means
+    "full"."""
     return [depth or "full" for depth in re.findall(r"reachctl measure(?: --depth (\w+))?", text)]
 
 
@@ -64,7 +66,7 @@ def advice_is_followed_to_a_number():
                     assert is_answered(text), (depth, key, text)
                 if depths:
                     waiting[key] = depths[0]
-    # The advice and its place. Without this check the rest would also pass for programs that advise nothing.
+    # These texts must have advice. Without this check the test would also pass for programs without advice.
     equal(waiting[0, "plan", "6GiB"], "full")
     equal(waiting[0, "break-even"], "full")
     equal(waiting[0, "memory", "4GiB", "--location", "host"], "memory")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reach-nfd: labels for Kubernetes' node feature discovery. It tests the content of the labels. Any response of the
-daemon must give valid labels, a reader must never see a partial file, and labels must expire when the daemon ends."""
+"""Tests reach-nfd, which writes labels for Kubernetes' node feature discovery: their content, that any response of the
+daemon gives valid labels, that a reader never sees a partial file, and that labels expire when the daemon ends."""
 import contextlib
 import json
 import os
@@ -43,7 +43,7 @@ def recorded(name):
 
 
 def gpu(fingerprint, state="ready", stale=False, uuid=None):
-    """A GPU as GET /v1/fingerprints lists it."""
+    """Returns a GPU in the form in which GET /v1/fingerprints lists it."""
     return {"uuid": uuid or fingerprint["gpu"]["uuid"], "state": state, "fingerprint_stale": stale,
             "fingerprint_id": fingerprint and fingerprint["id"], "fingerprint": fingerprint}
 
@@ -202,7 +202,7 @@ def nobody_sees_half_a_file():
     seen = []
 
     def renamed():
-        """The content of the file at each moment at which a watcher would read it."""
+        """Returns the content of the file at each moment at which a watcher would read it."""
         for mask, name in watch.events():
             if name == "reachd":
                 equal(mask, watch.MOVED_TO, "the file itself is never opened to be written")
@@ -278,7 +278,8 @@ def a_signal_leaves_nothing_behind():
 
 @case
 def the_first_process_of_a_container_ends_with_a_signal():
-    """The kernel delivers to it no signal with the default action."""
+    """Runs reach-nfd as the first process of a namespace. The kernel delivers no signal with the default action to such
+    a process."""
     serve(gpu(recorded(H100)))
     folder = features("container")
     command = ["unshare", "--pid", "--fork", "--kill-child", NFD, "--socket", server.path, "--dir", folder, "--interval", "600"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""State files of earlier releases (databases/README.md). Nothing is moved away, the history lists the same
+"""Tests state files of earlier releases (databases/README.md). No file is moved away, the history lists the same
 measurements, every id is answered with the stored fingerprint, and a new measurement is stored."""
 import gzip
 import json
@@ -30,8 +30,8 @@ def unpack(name):
 
 
 def unpacked(name):
-    """Copies it and returns its content: (run, id, document) of measurements and of served fingerprints, the ids of
-    observations, and the last column of runs."""
+    """Copies a database and returns its content: (run, id, document) of measurements and of served fingerprints, the
+    ids of observations, and the last column of runs."""
     path = unpack(name)
     file = sqlite3.connect(path)
     tables = [row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -46,7 +46,8 @@ def unpacked(name):
 
 
 def numbers(document, path=""):
-    """Returns its numbers and words by path. Evidence, which is in other places today, is left out."""
+    """Returns the numbers and words of a document by path. Evidence is left out, because new releases store it
+    elsewhere."""
     if isinstance(document, (dict, list)):
         items = document.items() if isinstance(document, dict) else enumerate(document)
         return {k: v for key, value in items if "evidence" not in str(key)
@@ -55,7 +56,7 @@ def numbers(document, path=""):
 
 
 def check_document(daemon, gpu, name, text):
-    """It is answered under its id, with all its values."""
+    """Checks that a stored fingerprint is answered under its id, with all its values."""
     stored, found = numbers(json.loads(text)), numbers(daemon.json(f"/v1/gpus/{gpu}/fingerprint?at={name}"))
     if ".measurement_id" in stored and ".measurement_depth" not in stored:
         equal(found[".measurement_depth"], stored.pop(".depth"))  # its depth was the newest's alone
@@ -64,7 +65,7 @@ def check_document(daemon, gpu, name, text):
 
 
 def check_history(daemon, gpu, measured, served):
-    """All stored measurements are listed and found. Returns the listed rows."""
+    """Checks that all stored measurements are listed and found. Returns the listed rows."""
     listed = daemon.json(f"/v1/gpus/{gpu}/history")["fingerprints"]
     old = [(row["run"], row["id"]) for row in listed]
     equal(old[len(old) - len(measured):], [row[:2] for row in measured], "history")
@@ -101,7 +102,7 @@ def check_stored(name):
 
 
 def check_measured(path, measured, served):
-    """Measures the GPU of the current simulation, which is the stored one if it has kept its UUID."""
+    """Measures the simulated GPU, which is the stored GPU if both have the same UUID."""
     daemon = common.Daemon("--simulate", "k80", "--no-measure-on-start", state=path)
     common.until("it is checked", lambda: daemon.gpus()[0]["state"] in ("ready", "unknown"))
     job = daemon.finished(daemon.submit(0, "quick"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A program that cannot write its output reports that and fails. /dev/full refuses every write. Short outputs fail at
-the end, long ones in the middle, and after that nothing is left for the end."""
+"""Tests that a program that cannot write its output reports an error and fails. /dev/full refuses every write. Short
+outputs fail at the end; long outputs fail in the middle, and then no data are left for the end."""
 import glob
 import os
 import subprocess
@@ -41,7 +41,7 @@ def the_daemon_and_its_modes():
 
 @case
 def a_file_that_cannot_be_written():
-    """An export fails by a limit of the file size; the measurement itself is in memory."""
+    """Lets an export fail by a limit of the file size. The measurement itself is in memory."""
     status, _, log = run("sh", "-c", 'trap "" XFSZ; ulimit -f 0; exec "$@"', "sh", REACHD, "--measure", "quick",
                          "--simulate", "k80", "--export", os.path.join(common.folder, "limited"))
     equal(status, 74, log)

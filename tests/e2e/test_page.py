@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The files of the page at /ui/, as a browser requests them: over TCP and, through a tunnel, the Unix socket.
-tests/browser checks the page itself."""
+"""Tests the files of the page at /ui/ in the way in which a browser requests them: over TCP and, through a tunnel, the
+Unix socket. tests/browser tests the page itself."""
 import gzip
 import os
 import re

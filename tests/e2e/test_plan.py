@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plan, split, explain and memory on simulated GPUs: the routes, their contract, and the text of reachctl."""
+"""Tests plan, split, explain and memory on simulated GPUs: the routes, their contract, and the text of reachctl."""
 import json
 import os
 import warnings
@@ -76,7 +76,7 @@ def sides_gain_where_the_l2_keeps_a_part():
 
 @case
 def a_job_that_cannot_be_bound_gets_scopes():
-    """Karnagel's case: on a K80 beyond 2 GB, passes over 2 GB."""
+    """Tests the case of Karnagel et al.: a job over more than 2 GB on a K80 should make passes over 2 GB."""
     answer = plan(0, "bytes=11GiB&no_sm_binding=true&scan_gps=7.7")
     equal(answer["recommended"], "scopes")
     equal(answer["scope"]["passes"], 6)
@@ -164,7 +164,7 @@ def every_kind_of_memory_is_ranked():
     host = daemon.json("/v1/gpus/1/memory?bytes=256MiB&location=host")["choices"]
     equal({w["kind"] for w in host}, {"host-pinned", "host-virtual", "managed-host", "host-registered",
                                       "host-registered-huge"})
-    # A GPU on which no other memory was measured.
+    # On GPU 0 no other kind of memory was measured.
     equal(daemon.json("/v1/gpus/0/memory")["memory"], [])
     equal(daemon.get("/v1/gpus/0/memory?bytes=1GiB&location=host").status, 409)
     equal({w["kind"] for w in daemon.json("/v1/gpus/0/memory?bytes=1GiB")["choices"]}, {"device"})
@@ -191,7 +191,7 @@ def caches_are_those_of_the_fingerprint():
     equal(known["l2"], fingerprint["l2"])
     equal(known["l2_cache_bytes"], fingerprint["gpu"]["l2_cache_bytes"])
     equal([len(side) for side in known["l2"]["sms"]], [66, 66])
-    # There is one side, so there is no distinction.
+    # The L2 of GPU 0 has one side, so the sides cannot be distinguished.
     one = daemon.json("/v1/gpus/0/caches")
     validate("Caches", one)
     equal((one["l2"]["sides"], one["l2"]["sides_reason"]), (None, "not-observable: no-contrast"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The daemon as a process: its options, its workers, its resources at rest, its service manager."""
+"""Tests the daemon as a process: its options, its workers, its resources at rest, and its service manager."""
 import ctypes
 import json
 import os
@@ -337,7 +337,7 @@ def a_thread_that_stands_still_stops_the_watchdog():
     manager.until("WATCHDOG=1")
     equal(daemon.get("/v1/gpus/0/history").status, 200)  # since then there is a reader
 
-    # None of them prevents answers to the others.
+    # A stopped thread does not prevent the answers of the other threads.
     for name, says, others in (
             ("gpu-0", r"of GPU \d", ("tcp", "health", "unix")),
             ("gpu-1", r"of GPU \d", ("tcp", "health", "unix")),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every simulated profile, measured and served by the daemon. Known values are published, and unknown ones have a
+"""Tests every simulated profile, measured and served by the daemon. Known values are published, and unknown ones have a
 reason."""
 import json
 import os

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The example Prolog for Slurm, without Slurm. It queues a measurement of a GPU that has none, and of no other."""
+"""Tests the example Prolog for Slurm, without Slurm. It queues a measurement of a GPU that has no fingerprint, and of
+no other GPU."""
 import os
 import subprocess
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The promises of docs/stability.md. No line of the lists in golden/ may disappear from the contract (openapi.yaml),
-the files (schema/json), the migrations (schema/db), the command lines, the environment and the metrics. `make generated`
-adds new lines. Before 1.0, an intended removal is a line that is deleted by hand from its list."""
+"""Tests the promises of docs/stability.md. No line of the lists in golden/ may disappear from the contract
+(openapi.yaml), the files (schema/json), the migrations (schema/db), the command lines, the environment and the metrics.
+`make generated` adds new lines. Before 1.0, a line is removed on purpose by deleting it from its list by hand."""
 import copy
 import glob
 import hashlib
@@ -39,7 +39,7 @@ contract = yaml.safe_load(read("api", "openapi.yaml"))
 
 
 def slugs():
-    """The slugs of the problems in answers."""
+    """Returns the slugs of the problems in answers."""
     text = read("daemon", "base", "status.c")
     for path in glob.glob(os.path.join(ROOT, "api", "**", "*.c"), recursive=True):
         text += read(path)
