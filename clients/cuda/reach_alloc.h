@@ -29,7 +29,7 @@
  *
  * Any thread may call any function at any time, except reach_pool_close, which must be the last
  * call. A pool has one lock. A call makes the device's primary context current and restores the
- * former one. CUDA does not survive a fork: in the child every call with a pool of the parent
+ * former one. CUDA does not work after a fork: in the child every call with a pool of the parent
  * fails, frees nothing and does not wait.
  *
  * A call that fails returns a status, fills the error (which may be NULL) and has changed nothing.

@@ -208,7 +208,7 @@ def a_gpu_that_hangs_delays_no_other():
     equal(daemon.json(f"/v1/gpus/{uuids[2]}")["fingerprint_id"], gpus[2]["fingerprint_id"])
     if os.environ.get("REACH_LONG"):  # the driver has 20 s
         reach(daemon, "ready", "ready", "failed", "ready")
-        assert "not identified it within" in daemon.gpus()[2]["last_error"]["text"], daemon.gpus()[2]
+        assert "did not identify the GPU within" in daemon.gpus()[2]["last_error"]["text"], daemon.gpus()[2]
         job = daemon.finished(daemon.submit(uuids[3], "quick"))  # the worker does not ask GPU 2
         equal(job["state"], "done", job)
     daemon.stop()

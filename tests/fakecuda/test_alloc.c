@@ -756,7 +756,7 @@ static void a_child_neither_uses_a_pool_nor_waits(void **state)
         void *p = NULL;
         const bool refused =
             reach_device_alloc(pool, MIB, NULL, &p, &e) == REACH_ALLOC_INVALID_ARGUMENT &&
-            strstr(e.text, "CUDA does not survive a fork") &&
+            strstr(e.text, "CUDA does not work after a fork") &&
             reach_device_free(pool, array, NULL, NULL) == REACH_ALLOC_INVALID_ARGUMENT &&
             reach_alloc_stats(pool, &stats, NULL) == REACH_ALLOC_INVALID_ARGUMENT;
         reach_pool_close(pool);

@@ -393,7 +393,7 @@ static void wrong_arguments(void **state)
     assert_int_equal(reach_diagnose(NULL, 1, &o, &f, &e), REACH_ALLOC_INVALID_ARGUMENT);
     assert_int_equal(reach_diagnose(memory, 0, &o, &f, &e), REACH_ALLOC_INVALID_ARGUMENT);
     assert_int_equal(reach_diagnose(&mine, 4, &o, &f, &e), REACH_ALLOC_INVALID_ARGUMENT);
-    assert_non_null(strstr(e.text, "register it"));
+    assert_non_null(strstr(e.text, "register the memory"));
     assert_int_equal(reach_diagnose(memory, GIB + 1, &o, &f, &e), REACH_ALLOC_INVALID_ARGUMENT);
     assert_int_equal(reach_diagnose(memory, UINT64_MAX, &o, &f, &e), REACH_ALLOC_INVALID_ARGUMENT);
     f.size = 0;

@@ -93,7 +93,7 @@ static void count_failure(enum status status, const struct err *err)
 {
     total.inconclusive += status == STATUS_INCONCLUSIVE;
     total.contradicted +=
-        status == STATUS_DISTURBED && strstr(err->text, "contradicts what is known");
+        status == STATUS_DISTURBED && strstr(err->text, "contradicts the stored results");
     total.disturbed += status == STATUS_DISTURBED;
 }
 
