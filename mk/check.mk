@@ -47,7 +47,7 @@ check-programs: all $(tests_release) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS)
 #   make test TEST="tests/e2e/test_plan.py tests/unit/daemon/base/test_units.c"
 .PHONY: test
 test: all $(filter build/release/%,$(E2E_PROGRAMS)) $(fakelib_release) $(patsubst %.c,build/release/%,$(filter %.c,$(TEST)))
-	@tests/run -j $(TEST_JOBS) $(patsubst %.c,build/release/%,$(filter %.c,$(TEST))) $(patsubst %,release:%,$(filter-out %.c,$(TEST)))
+	@env -u CC tests/run -j $(TEST_JOBS) $(patsubst %.c,build/release/%,$(filter %.c,$(TEST))) $(patsubst %,release:%,$(filter-out %.c,$(TEST)))
 
 # ---- generated -------------------------------------------------------------------------------
 # Writes all files and parts of files that are generated from the tables of the C code and from openapi.yaml.

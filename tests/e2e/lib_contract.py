@@ -32,7 +32,7 @@ class Operation:
         self.path = path
         self.responses = {status: contract.resolve(r)
                           for status, r in operation["responses"].items()}
-        parameters = item.get("parameters", []) + operation.get("parameters", [])
+        parameters = item.get("parameters", []) + (operation.get("parameters") or [])
         self.parameters = [contract.resolve(p) for p in parameters]
         self.changes = "security" in operation
         self.has_body = "requestBody" in operation

@@ -2,11 +2,15 @@
 import re
 import textwrap
 
-FUNCTIONS = ("scope", "placement", "plan", "split", "memory", "fit", "explain")
 # The structs of reach.h that have the parameters of a function.
 STRUCTS = {"scope": "reach_scope_request", "placement": "reach_placement_request", "plan": "reach_job",
            "explain": "reach_explain_request"}
 LEAST_REAL = "0.000001"
+
+
+def functions(params):
+    """Returns the functions of the planner that take parameters."""
+    return list(dict.fromkeys(function for param in params for function in param["uses"]))
 
 
 def of(params, function):
@@ -118,7 +122,9 @@ def docstrings(lines):
 
 def python(params, lines):
     texts, out = docstrings(lines), []
-    for function in FUNCTIONS:
+    for function in functions(params):
+        assert function in texts, (f"function {function} of daemon/planner/params.c has no method in "
+                                   "clients/python/reach/__init__.py: write one with a sentence and an example")
         sentences, examples = texts[function]
         needed, optional, docs, sent = [], [], [], []
         for param, use in of(params, function):
@@ -131,7 +137,7 @@ def python(params, lines):
                                   break_on_hyphens=False)
             sent.append(f"{name}={name}")
         kind = f"answers.{function.capitalize()}"
-        out += filled(f"    def {function}(", ["self", "gpu: GpuName", *needed, "*", *optional], f") -> {kind}:")
+        out += filled(f"    def {function}(", ["self", "gpu: GpuName", *needed, *(["*", *optional] if optional else [])], f") -> {kind}:")
         out += [*wrapped('"""' + " ".join(s for s in sentences if s), 118, " " * 8), "", *docs, "", *examples]
         out += filled("        return self._of_gpu(", [kind, f'"{function}"', "gpu", *sent], ")") + [""]
     return out[:-1]
@@ -212,7 +218,14 @@ def offsets(params, _):
     return out
 
 
-PARTS = {"api/openapi.yaml": {function: openapi(function) for function in FUNCTIONS},
+class Openapi(dict):
+    """The part of each function of the planner."""
+
+    def __missing__(self, function):
+        return openapi(function)
+
+
+PARTS = {"api/openapi.yaml": Openapi(),
          "clients/python/reach/__init__.py": {"methods": python},
          "docs/man/reachctl.1": {"parameters": man},
          "packaging/completion/reachctl.bash": {"words": bash},

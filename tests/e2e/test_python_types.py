@@ -11,6 +11,8 @@ import subprocess
 import sys
 
 import common
+import lib_generated
+import lib_generated_params
 from common import ROOT, Skip, case, equal
 
 if os.path.basename(common.BUILD) != "release":
@@ -20,8 +22,8 @@ if os.path.basename(common.BUILD) != "release":
 PACKAGE = os.path.join(ROOT, "clients", "python", "reach")
 ANSWERS = os.path.join(PACKAGE, "answers.py")
 MISTAKES = os.path.join(ROOT, "tests", "e2e", "lib_typed_mistakes.py")
-# the methods of reach.Reach that take parameters
-PLANNER_QUESTIONS = ("plan", "scope", "placement", "split", "memory", "fit", "explain")
+# The methods of reach.Reach that take parameters.
+PLANNER_QUESTIONS = lib_generated_params.functions(lib_generated.tables()["params"])
 QUESTIONS = (*PLANNER_QUESTIONS, "fingerprint")
 HEADER = '''"""The answers of reachd as type checkers see them. tests/e2e/test_python_types.py writes this from api/openapi.yaml.
 

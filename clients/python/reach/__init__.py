@@ -332,6 +332,27 @@ class Reach:
         """
         return self._of_gpu(answers.Split, "split", gpu, bytes=bytes, weight=weight)
 
+    def explain(self, gpu: GpuName, bytes: Size, gbps: Number, *, access: Optional[str] = None,
+                element: Optional[Size] = None, transaction: Optional[Size] = None,
+                contiguous: Optional[Number] = None) -> answers.Explain:
+        """Is it the TLB? `gbps` is what the job observes: transaction bytes per second, 10^9.
+
+        bytes: The number of bytes that the job accesses at random, at most 1 PiB.
+        access: The kind of the random accesses.
+        element: The size of one access, at most 1 MiB. The default is 128 bytes.
+        transaction: The number of bytes that memory moves for one access, at most 1 MiB. The default is the
+            element, rounded up to 32 bytes. Throughputs count these bytes.
+        contiguous: The share of the memory in physically contiguous frames of contiguity.frame_bytes. A large
+            allocation on an idle GPU is contiguous, and memory mapped from small handles is not. A miss costs
+            more in a frame that is not contiguous.
+        gbps: The throughput that the job observes, in 10^9 transaction bytes per second.
+
+        >>> Reach("file:fingerprint.json").explain(0, bytes="137GiB", gbps=740).verdict
+        'translation'
+        """
+        return self._of_gpu(answers.Explain, "explain", gpu, bytes=bytes, access=access, element=element,
+                            transaction=transaction, contiguous=contiguous, gbps=gbps)
+
     def memory(self, gpu: GpuName, bytes: Optional[Size] = None, *, access: Optional[str] = None,
                element: Optional[Size] = None, location: Optional[str] = None,
                kind: Optional[str] = None) -> answers.Memory:
@@ -369,25 +390,4 @@ class Reach:
         """
         return self._of_gpu(answers.Fit, "fit", gpu, bytes=bytes, element=element, shared_bytes=shared_bytes,
                             blocks_per_sm=blocks_per_sm, reuse=reuse)
-
-    def explain(self, gpu: GpuName, bytes: Size, gbps: Number, *, access: Optional[str] = None,
-                element: Optional[Size] = None, transaction: Optional[Size] = None,
-                contiguous: Optional[Number] = None) -> answers.Explain:
-        """Is it the TLB? `gbps` is what the job observes: transaction bytes per second, 10^9.
-
-        bytes: The number of bytes that the job accesses at random, at most 1 PiB.
-        access: The kind of the random accesses.
-        element: The size of one access, at most 1 MiB. The default is 128 bytes.
-        transaction: The number of bytes that memory moves for one access, at most 1 MiB. The default is the
-            element, rounded up to 32 bytes. Throughputs count these bytes.
-        contiguous: The share of the memory in physically contiguous frames of contiguity.frame_bytes. A large
-            allocation on an idle GPU is contiguous, and memory mapped from small handles is not. A miss costs
-            more in a frame that is not contiguous.
-        gbps: The throughput that the job observes, in 10^9 transaction bytes per second.
-
-        >>> Reach("file:fingerprint.json").explain(0, bytes="137GiB", gbps=740).verdict
-        'translation'
-        """
-        return self._of_gpu(answers.Explain, "explain", gpu, bytes=bytes, access=access, element=element,
-                            transaction=transaction, contiguous=contiguous, gbps=gbps)
     # End of the generated part.

@@ -51,6 +51,60 @@ class PlannerAnswer(Answer):
     speeds_taken_at: Optional[str]
 
 
+class ScopeAllocation(Document):
+    bytes: int
+    granularity_bytes: int
+
+
+class Part(Document):
+    first_byte: int
+    length_bytes: int
+
+
+class ScopesItem(Document):
+    first_byte: int
+    length_bytes: int
+    parts: List[Part]
+
+
+class Scope(PlannerAnswer):
+    bytes: int
+    allocations: List[ScopeAllocation]
+    access: str
+    advice: str
+    scope_bytes: int
+    passes: int
+    scopes: Optional[List[ScopesItem]]
+    predicted_gbps: Optional[float]
+    predicted_gbps_reason: str
+    naive_gbps: Optional[float]
+    naive_gbps_reason: str
+    reason: str
+
+
+class PlacementWindow(Document):
+    index: int
+    first_byte: int
+    length_bytes: int
+    sm_count: int
+    group_count: int
+
+
+class Placement(PlannerAnswer):
+    bytes: int
+    advice: str
+    window_count: int
+    windows: List[PlacementWindow]
+    window_of_sm: List[Optional[int]]
+    headroom_bytes: Optional[int]
+    headroom_bytes_reason: str
+    predicted_gbps: Optional[float]
+    predicted_gbps_reason: str
+    naive_gbps: Optional[float]
+    naive_gbps_reason: str
+    reason: str
+
+
 class PlanAllocation(Document):
     bytes: int
     touches: float
@@ -75,17 +129,6 @@ class Option(Document):
     extra_bytes_reason: str
     bound: str
     why: str
-
-
-class Part(Document):
-    first_byte: int
-    length_bytes: int
-
-
-class ScopesItem(Document):
-    first_byte: int
-    length_bytes: int
-    parts: List[Part]
 
 
 class PlanScope(Document):
@@ -132,49 +175,6 @@ class Plan(PlannerAnswer):
     placement: Optional[PlanPlacement]
 
 
-class ScopeAllocation(Document):
-    bytes: int
-    granularity_bytes: int
-
-
-class Scope(PlannerAnswer):
-    bytes: int
-    allocations: List[ScopeAllocation]
-    access: str
-    advice: str
-    scope_bytes: int
-    passes: int
-    scopes: Optional[List[ScopesItem]]
-    predicted_gbps: Optional[float]
-    predicted_gbps_reason: str
-    naive_gbps: Optional[float]
-    naive_gbps_reason: str
-    reason: str
-
-
-class PlacementWindow(Document):
-    index: int
-    first_byte: int
-    length_bytes: int
-    sm_count: int
-    group_count: int
-
-
-class Placement(PlannerAnswer):
-    bytes: int
-    advice: str
-    window_count: int
-    windows: List[PlacementWindow]
-    window_of_sm: List[Optional[int]]
-    headroom_bytes: Optional[int]
-    headroom_bytes_reason: str
-    predicted_gbps: Optional[float]
-    predicted_gbps_reason: str
-    naive_gbps: Optional[float]
-    naive_gbps_reason: str
-    reason: str
-
-
 class SplitJob(Document):
     bytes: int
     weight: float
@@ -196,6 +196,31 @@ class SplitJob(Document):
 class Split(PlannerAnswer):
     jobs: List[SplitJob]
     reason: str
+
+
+class Explain(PlannerAnswer):
+    bytes: int
+    access: str
+    element_bytes: int
+    transaction_bytes: int
+    basis: str
+    observed_gbps: float
+    verdict: str
+    in_reach_gbps: Optional[float]
+    in_reach_gbps_reason: str
+    expected_gbps: Optional[float]
+    expected_gbps_reason: str
+    contiguous: float
+    naive_contiguous_gbps: Optional[float]
+    naive_contiguous_gbps_reason: str
+    naive_scattered_gbps: Optional[float]
+    naive_scattered_gbps_reason: str
+    loss_gbps: Optional[float]
+    loss_gbps_reason: str
+    translation_share: Optional[float]
+    translation_share_reason: str
+    reason: str
+    checks: List[str]
 
 
 class MemoryChoice(Document):
@@ -372,31 +397,6 @@ class Fit(PlannerAnswer):
     cluster_sms: Optional[int]
     cluster_sms_reason: str
     reason: str
-
-
-class Explain(PlannerAnswer):
-    bytes: int
-    access: str
-    element_bytes: int
-    transaction_bytes: int
-    basis: str
-    observed_gbps: float
-    verdict: str
-    in_reach_gbps: Optional[float]
-    in_reach_gbps_reason: str
-    expected_gbps: Optional[float]
-    expected_gbps_reason: str
-    contiguous: float
-    naive_contiguous_gbps: Optional[float]
-    naive_contiguous_gbps_reason: str
-    naive_scattered_gbps: Optional[float]
-    naive_scattered_gbps_reason: str
-    loss_gbps: Optional[float]
-    loss_gbps_reason: str
-    translation_share: Optional[float]
-    translation_share_reason: str
-    reason: str
-    checks: List[str]
 
 
 class TlbLevelSetSize(Document):

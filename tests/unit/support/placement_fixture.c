@@ -168,8 +168,3 @@ const struct strategy_option *placement_option(const struct strategy_answer *a, 
     fail_msg("no option %s", strategy_name(s));
     return NULL;
 }
-
-void placement_assert_recommends(const struct strategy_option *o, enum strategy expected)
-{
-    assert_string_equal(strategy_name(o->strategy), strategy_name(expected));
-}

@@ -28,6 +28,7 @@ void placement_check_balance(const struct fingerprint *fp, const struct placemen
 const struct strategy_option *placement_option(const struct strategy_answer *a, enum strategy s);
 
 /* Compares the strategy of an option by name, so that a failure prints both names. */
-void placement_assert_recommends(const struct strategy_option *o, enum strategy expected);
+#define placement_assert_recommends(o, expected)                                                   \
+    assert_string_equal(strategy_name((o)->strategy), strategy_name(expected))
 
 #endif
