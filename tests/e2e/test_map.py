@@ -33,7 +33,8 @@ def recorded(name):
 
 
 def holds(name, text):
-    """Returns the golden text. REACH_GOLDEN=write writes the present output, which a person must check."""
+    """Compares a text with the golden text. REACH_GOLDEN=write replaces the golden text, which a person must then
+    check."""
     path = os.path.join(GOLDEN, f"map-{name}.txt")
     if os.environ.get("REACH_GOLDEN") == "write":
         with open(path, "w", encoding="utf-8") as file:

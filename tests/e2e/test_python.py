@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The documentation of the Python package: each public name has an example, each example works, and the names and
+"""Tests the documentation of the Python package: each public name has an example, each example works, and the names and
 their parameters match golden/python.api. After an intended change, REACH_API_WRITE=1 writes the list anew: before 1.0
 any change may be, after it only additions. The version is the same everywhere.
 
@@ -37,7 +37,7 @@ def read(*path):
 
 
 class Module:
-    """The definitions of a source file, and its imports from the other files."""
+    """Returns the definitions of a source file, and its imports from the other files."""
 
     def __init__(self, name):
         path = os.path.join(TREE, *name.split("."))
@@ -84,7 +84,7 @@ def public():
 
 
 def described():
-    """Returns what public() returns and the public methods of the classes, but no values."""
+    """Returns the result of public() without values, and with the public methods of the classes."""
     for name, node in public():
         if isinstance(node, ast.ClassDef):
             yield name, node, None
@@ -163,7 +163,7 @@ def the_examples_of_torch_do_what_they_say():
 
 
 def signature(node, owner):
-    """Returns its parameters with their types and defaults, or states that it is a value."""
+    """Returns the parameters of a definition with their types and defaults, or "value" if it is a value."""
     if isinstance(node, ast.ClassDef):
         return "class(%s)" % ", ".join(ast.unparse(base) for base in node.bases)
     kind = "".join(f"@{ast.unparse(decorator)} " for decorator in node.decorator_list) if owner else ""
@@ -191,7 +191,7 @@ def the_version_is_the_same_everywhere():
     status, text, _ = common.run(common.REACHD, "--version")
     assert status == 0 and re.search(rf"\b{re.escape(version)}\b", text), text
     assert re.search(rf"^## \[(Unreleased|{re.escape(version)})\]", read("CHANGELOG.md"), re.M)
-    # The packages and the wheel take the version from these files.
+    # The wheel and the Debian packages take their version from these places.
     assert 'version = {attr = "reach.__version__"}' in read("clients", "python", "pyproject.toml")
     assert ".ci/deb build/deb $(VERSION)" in read("mk", "install.mk")
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Random sequences of calls of the Python package (lib_python_fuzz.py): no crash, and no answer to another request.
-In the build of the sanitizer, libreach is sanitized too. There a sequence forks only while no other thread runs; in
-the release build also beside running calls. REACH_LONG runs all 10000 sequences; REACH_COUNT sets their number, and
-TEST_SEED repeats them."""
+"""Tests random sequences of calls of the Python package (lib_python_fuzz.py): no crash, and no answer to another
+request. In the build of the sanitizer, libreach is sanitized too. There a sequence forks only while no other thread
+runs; in the release build it also forks beside running calls. REACH_LONG runs all 10000 sequences; REACH_COUNT sets
+their number, and TEST_SEED repeats them."""
 import os
 import random
 import shutil
@@ -20,7 +20,8 @@ COUNT = int(os.environ.get("REACH_COUNT") or (10000 if os.environ.get("REACH_LON
 
 
 def sanitizer():
-    """The environment for a Python with a library under AddressSanitizer, which must be loaded first."""
+    """Returns the environment for a Python that loads a library under AddressSanitizer. The sanitizer must be loaded
+    first."""
     if not common.SANITIZED:
         return {}
     path = shutil.which("gcc") and subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True,

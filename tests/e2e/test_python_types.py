@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The types of the Python package match api/openapi.yaml: the members of answers in clients/python/reach/answers.py,
-and the parameters of requests. After a change of openapi.yaml, REACH_API_WRITE=1 writes answers.py anew. mypy must
-also find exactly the mistakes of lib_typed_mistakes.py."""
+"""Tests that the types of the Python package match api/openapi.yaml: the members of answers in
+clients/python/reach/answers.py, and the parameters of requests. After a change of openapi.yaml, REACH_API_WRITE=1
+writes answers.py anew. mypy must also find exactly the mistakes of lib_typed_mistakes.py."""
 import ast
 import keyword
 import os

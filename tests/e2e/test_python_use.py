@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Wrong or unusual use of the Python package: forks, copies, closing beside running calls, numbers of every type,
-Ctrl-C, wrong types, a process that ends while threads make requests. Each gives the right answer or an exception."""
+"""Tests wrong or unusual use of the Python package: forks, copies, closing beside running calls, numbers of every type,
+Ctrl-C, wrong types, and a process that ends while threads make requests. Each use gives the right answer or an
+exception."""
 import copy
 import ctypes
 import decimal
@@ -36,7 +37,7 @@ def opened(uri):
 
 
 def wrong_answers(source, first, count=200):
-    """Returns how many plans do not belong to their request."""
+    """Returns the number of plans that do not belong to their request."""
     sizes = [(64 + (first + k) % 70) * GIB for k in range(count)]
     return sum(source.plan(0, bytes=size).bytes != size for size in sizes)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Offline planning gives the answers of the daemon, and both clients read the whole answer: for each profile, the
-daemon's own document, libreach asking the daemon, libreach with the exported fingerprint or with the environment that
-a scheduler gives to a job, and the Python package all these ways must say the same, field by field, in answers and in
-refusals."""
+"""Tests that offline planning gives the answers of the daemon, and that both clients read the whole answer. For each
+profile there are several ways to an answer: the document of the daemon, libreach with the daemon, libreach with the
+exported fingerprint or with the environment of a job, and the Python package with each of them. All of them must agree
+in every field of answers and refusals."""
 import json
 import locale
 import os
@@ -13,7 +13,7 @@ from lib_reach import HAS_COMMA, Tool, reach, refusal
 
 GIB = 1 << 30
 PROFILES = ("k80", "p100", "a100-80g", "h100-80g", "h200")
-# Sizes for the memory of a GPU: from within every reach to the full size.
+# Shares of the memory of a GPU: from a size within every reach to the full size.
 SHARES = (1 / 4096, 1 / 64, 1 / 8, 1 / 2, 7 / 8, 1)
 JOBS = (
     {}, {"access": "atomic"}, {"access": "write", "element": 4}, {"element": 512},
@@ -57,7 +57,7 @@ python = reach.Reach(where, timeout_s=common.PATIENCE_S)
 
 
 class Offline:
-    """A GPU's fingerprint as the daemon serves it, in a file, and both clients on it."""
+    """A file with a GPU's fingerprint from the daemon, and both clients with this file as their source."""
 
     def __init__(self, gpu):
         self.path = os.path.join(common.folder, gpu["uuid"] + ".json")
@@ -68,7 +68,8 @@ class Offline:
 
 
 class Job:
-    """The text that a scheduler puts into the environment of a job for all GPUs, and both clients on that."""
+    """The text that a scheduler writes to the environment of a job for all GPUs, and both clients with this text as
+    their source."""
 
     def __init__(self):
         for number, gpu in enumerate(gpus):
@@ -334,7 +335,7 @@ def an_exported_file_plans_too():
     tool = Tool("file:" + path)
     with open(path, encoding="utf-8") as exported:
         equal(tool.ask("scope", 0, bytes=GIB)["fingerprint_id"], json.load(exported)["id"])
-    # Depth quick has measured no throughput: the answer reports that and does not guess.
+    # Depth quick has measured no throughput, so the answer reports that its speeds are unknown.
     answer = tool.ask("plan", 0, bytes=4 * GIB)
     equal({o["gbps"] for o in answer["options"]}, {None}, answer)
     equal({o["gbps_reason"] for o in answer["options"]} & {""}, set(), answer)

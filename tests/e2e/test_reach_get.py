@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""The same answer from every source: random requests to reach_get give the same bytes except for the request id. The
-sources are a daemon, the fingerprint that it exports and, if the planner answers, the environment of a job. The
-requests are valid and invalid, in every route that a snapshot can answer. TEST_SEED repeats a run, REACH_COUNT sets
-the number."""
+"""Tests that random requests to reach_get give the same bytes from every source except for the request id. The sources
+are a daemon, the fingerprint that it exports and, if the planner answers, the environment of a job. The requests are
+valid and invalid, for every route that a snapshot can answer. TEST_SEED repeats a run, REACH_COUNT sets the number."""
 import os
 import random
 import re
@@ -19,12 +18,12 @@ REQUEST_ID = re.compile(r'"request_id":"[0-9a-f]{16}",')
 # The library and the daemon may come from two builds.
 VERSION = re.compile(r'"daemon_version":"[^"]*"')
 REQUESTS = Requests(SEED)
-# The planner answers these. The other routes have numbers that the environment does not contain.
+# The planner answers these routes. The other routes have numbers that the environment does not contain.
 PLANNED = re.compile(r"/(scope|placement|plan|split|explain|memory|fit)\?.*bytes=")
 
 
 def enough(statuses, number):
-    """There must be this many answers and refusals, or the comparison would prove little."""
+    """Returns whether there were enough answers and refusals. With fewer the comparison would prove little."""
     return (sum(statuses.values()) >= number and statuses.get(200, 0) > number // 4
             and statuses.get(400, 0) + statuses.get(422, 0) > number // 50)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Wrong use of libreach and of the Python package, against live daemons: a plan for another GPU, a fingerprint that
-goes stale, an SM id outside of the table, a daemon that ends in the middle of a job, one that accepts and never
-answers. Each must be an error with a sentence, and must not produce a window."""
+"""Tests wrong use of libreach and of the Python package with live daemons: a plan for another GPU, a fingerprint that
+becomes stale, an SM id outside of the table, a daemon that ends in the middle of a job, and a server that accepts and
+never answers. Each case must be an error with a sentence, and must not produce a window."""
 import os
 import socket
 import threading
@@ -27,7 +27,7 @@ def node(groups, *options):
 
 
 def clients(daemon, **options):
-    """A handle of each kind, and one by TCP."""
+    """Opens a handle of each kind, and one by TCP."""
     unix, tcp = "unix:" + daemon.socket, f"http://127.0.0.1:{daemon.port}"
     options["timeout_s"] = common.PATIENCE_S
     return Tool(unix).patient(), Tool(tcp).patient(), reach.Reach(unix, **options), reach.Reach(tcp, **options)
@@ -253,7 +253,7 @@ def a_daemon_goes_away_in_the_middle_of_a_job():
 
 
 class BadServer:
-    """Accepts on a Unix socket and treats each connection by `manner` until the end."""
+    """A server on a Unix socket that calls `manner` for each connection until the end of the test."""
 
     def __init__(self, manner):
         self.path = os.path.join(common.folder, manner.__name__)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reachctl against a running daemon: every command, as text and as JSON, over socket and URL."""
+"""Tests reachctl with a running daemon: every command, as text and as JSON, over socket and URL."""
 import json
 import os
 import pty
@@ -49,7 +49,7 @@ def socket_and_url_tell_the_same():
 
 
 def put_inside(elements, columns):
-    """Copies the values of columns into the elements, which is the form before there were columns."""
+    """Copies the values of the evidence columns into the elements to which they belong."""
     for i, element in enumerate(elements):
         cells = {name: {part: v[i] if isinstance(v, list) else v for part, v in column.items()}
                  for name, column in columns.items()}

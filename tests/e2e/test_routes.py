@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every route of a running daemon with two simulated GPUs, over TCP and over the Unix socket."""
+"""Tests every route of a running daemon with two simulated GPUs, over TCP and over the Unix socket."""
 import glob
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""schemathesis over api/openapi.yaml: random requests that the document allows, and others. The document lists every
-answer, and no allowed request is refused with 400.
+"""Runs schemathesis over api/openapi.yaml, with random requests that the document allows, and with others. The document
+lists every answer, and no allowed request is refused with 400.
 
 It only runs in make check-long (REACH_LONG), because it takes a minute and needs schemathesis from the package index
 (.ci/contract-tools). Without the index it is skipped with the reason. REACH_TEST_SEED repeats a run, REACH_COUNT sets

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The state file: the data that survive, and the behavior if the file cannot be used."""
+"""Tests the state file: the data that survive a restart, and the behavior if the file cannot be used."""
 import errno
 import os
 import resource
@@ -19,13 +19,14 @@ mounted = []
 
 
 def stored_ids(state):
-    """The ids of all fingerprints in the file, measured or served."""
+    """Returns the ids of all fingerprints in the file, measured or served."""
     rows = sqlite3.connect(state).execute("SELECT id FROM fingerprint UNION SELECT id FROM knowledge").fetchall()
     return {row[0] for row in rows}
 
 
 def refused(state, code, *words, options=()):
-    """reachd does not start on this state, reports the reason in one sentence, and leaves the file alone."""
+    """Checks that reachd does not start with this state, prints the reason in one sentence, and does not change the
+    file."""
     before = open(state, "rb").read() if os.path.isfile(state) else None
     status, _, log = run(REACHD, "--listen", "127.0.0.1:0", "--socket", "none", "--state", state,
                          "--simulate", "k80", *options)
@@ -116,14 +117,14 @@ def two_daemons_do_not_share_a_state_file():
 
 
 def aside(state):
-    """The files that were moved out of the way of this one."""
+    """Returns the unusable files that reachd has renamed at the place of this file."""
     folder, name = os.path.split(state)
     return sorted(os.path.join(folder, n) for n in os.listdir(folder)
                   if n.startswith(name + ".corrupt-"))
 
 
 def moved(state):
-    """reachd starts with an empty database, and the old file lies beside it with every byte."""
+    """Checks that reachd starts with an empty database, and that the renamed old file is unchanged."""
     before = open(state, "rb").read()
     daemon = common.Daemon("--simulate", "k80", state=state)
     equal(daemon.measured()[0]["state"], "ready")
@@ -311,7 +312,7 @@ def the_option_goes_on_in_memory_and_says_so():
 
 
 def reports(daemon, ok):
-    """/readyz, /metrics and /v1/health agree on whether results can be stored."""
+    """Checks that /readyz, /metrics and /v1/health agree on whether results can be stored."""
     ready = daemon.get("/readyz")
     equal(ready.status, 200)
     equal(ready.json().get("database_error") is None, ok, ready.body)
@@ -326,7 +327,7 @@ def reports(daemon, ok):
 
 
 def measured_without_the_disk(daemon, state, repair):
-    """Writing fails: measurements succeed and are served, and the daemon stores them after repair()."""
+    """Tests a failure of writing. Measurements succeed and are served, and the daemon stores them after repair()."""
     jobs = [daemon.finished(daemon.submit(0, "quick")) for _ in range(2)]
     equal([job["state"] for job in jobs], ["done", "done"], jobs)
     gpu = daemon.gpus()[0]
@@ -366,7 +367,7 @@ def results_do_not_depend_on_the_size_of_the_file():
 
 
 def small_disk(name):
-    """A file system of 16 MiB, until the end of the script."""
+    """Mounts a file system of 16 MiB, until the end of the script."""
     folder = os.path.join(common.folder, name)
     os.mkdir(folder)
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "none", folder], check=False,

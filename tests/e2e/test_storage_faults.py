@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Random faults of the disk under a daemon that measures and is read all the time.
+"""Tests random faults of the disk of a daemon that measures and answers requests all the time.
 
-Whatever the disk does, every measurement succeeds, every request is answered and the answer is right, and every
-sample of the health is true. The answered results are in the file when the disk works again. The seed is printed;
-REACH_SEED repeats it, REACH_COUNT sets the number of faults."""
+During every fault, every measurement succeeds, every request gets the right answer, and every sample of the health is
+true. Answered results are in the file after the disk works again. The seed is printed; REACH_SEED repeats it,
+REACH_COUNT sets the number of faults."""
 import http.client
 import json
 import os
@@ -111,7 +111,7 @@ class Load:
 
 
 def stores(path, body):
-    """Returns whether this answer reports that results can be stored."""
+    """Returns whether an answer reports that results can be stored."""
     if path == "/metrics":
         return b"\nreachd_database_ok 1\n" in body
     answer = json.loads(body)
@@ -138,7 +138,7 @@ def query(state, sql, *values):
 
 
 class Storm:
-    """One daemon after the other on one disk, with their answers."""
+    """A sequence of daemons on one disk, with their answers."""
 
     def __init__(self, rng):
         self.rng, self.load, self.disk = rng, Load(), lib_disk.Disk("disk")
@@ -162,7 +162,7 @@ class Storm:
         return job["fingerprint_id"]
 
     def is_stored(self, ids):
-        """Each of these is in the file with all its observations."""
+        """Checks that each of these fingerprints is in the file with all its observations."""
         for name in ids:
             rows = query(self.disk.state, "SELECT r.state, (SELECT count(*) FROM observation o WHERE o.run = r.id) "
                          f"FROM ({IDS}) i JOIN run r ON r.id = i.run WHERE i.id = ?", name)
@@ -175,7 +175,7 @@ class Storm:
         self.daemon = self.disk.start(*OPTIONS)
 
     def recover(self):
-        """The disk works again: waits until the daemon reports that."""
+        """Repairs the disk and waits until the daemon reports that it works."""
         self.load.enter("changing", self.daemon)
         self.disk.repair()
         common.until("all is stored", lambda: is_ok(self.daemon))
@@ -188,7 +188,8 @@ class Storm:
         self.is_stored(ids)
 
     def be_killed(self):
-        """Results that were answered before are in the file. A running measurement is missing, or ends as failed."""
+        """Kills and restarts the daemon. Results that were answered before are in the file. A running measurement is
+        missing, or has failed."""
         ids = [self.measure() for _ in range(self.rng.randrange(2))]
         self.daemon.submit(0, "quick")
         time.sleep(self.rng.random() * 0.1)

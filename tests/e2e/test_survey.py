@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reachctl survey: hosts that answer are stored and believed. Hosts that do not are skipped and named, whatever their
+"""Tests reachctl survey. The answers of healthy hosts are stored. Faulty hosts are skipped and named, whatever their
 fault. A second survey without changes transfers almost nothing. Healthy hosts are daemons with simulated GPUs, the
 others are stand-ins (lib_hosts.py)."""
 import json
@@ -45,7 +45,7 @@ def rows(db, sql):
 
 
 def one(host, outcome, *arguments, detail="", code=3):
-    """Surveys this host alone; the survey must end with this result."""
+    """Surveys one host; the survey must end with this result."""
     name = getattr(host, "name", host)
     said = survey(name, *arguments, code=code)["hosts"][0]
     equal(said["outcome"], outcome, said)
@@ -198,7 +198,7 @@ def the_slow_cost_their_deadline_and_no_more():
     equal([said["by"][s.name]["outcome"] for s in slow], ["timeout"] * 4)
     equal([said["by"][s.name]["attempts"] for s in slow], [1] * 4)
     assert all(said["by"][s.name]["elapsed_ms"] >= 500 for s in slow), said
-    # All hosts together have a deadline too: a host that did not get its turn is reported with that reason.
+    # The survey has a deadline too. A host that was not queried before it is reported with that reason.
     said = survey(slow[0].name, slow[1].name, REAL, "--deadline", "0.2", "--concurrency", "1", code=3)
     equal([h["outcome"] for h in said["hosts"]], ["timeout"] * 3)
     equal([h["attempts"] for h in said["hosts"]][1:], [0, 0])
@@ -208,7 +208,7 @@ def the_slow_cost_their_deadline_and_no_more():
 @case
 def what_may_pass_is_asked_again():
     def twice(first):
-        """Sends `first` once, then the answers of the daemon."""
+        """Returns a host that sends `first` once, then the answers of the daemon."""
         real = zoo.relay(REAL)
 
         def handle(host, connection, target, fields):
@@ -223,7 +223,7 @@ def what_may_pass_is_asked_again():
     host = zoo.says(busy)
     equal(one(host, "error")["attempts"], 2)
     equal(len(host.requests), 2)
-    # A host that reports that it needs more than the remaining time is not asked again.
+    # A host is not queried again if the waiting time that it reports exceeds the remaining time.
     host = zoo.says(lib_hosts.answer("503 Busy", "application/problem+json", "{}", ["Retry-After: 3600"]))
     equal(one(host, "error")["attempts"], 1)
 
@@ -287,7 +287,7 @@ def a_gpu_that_two_hosts_claim_is_believed_of_neither():
     said = survey(REAL, OTHER, db=first["db"])
     equal([h["outcome"] for h in said["hosts"]], ["unchanged"] * 2)
     equal(said["gpus"], 3)
-    # Two names of one daemon get the same result, with a note.
+    # If two names mean one daemon, both get the same result, with a note.
     said = survey(REAL, f"localhost:{daemon.port}", code=3)
     assert "two names" in said["hosts"][0]["detail"], said
 

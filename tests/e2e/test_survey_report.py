@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""reachctl survey report: each format is valid for another parser; the simulated chips are marked as simulated."""
+"""Tests reachctl survey report: each format is valid for another parser, and simulated chips are marked as
+simulated."""
 import base64
 import csv
 import hashlib
@@ -41,7 +42,7 @@ def a_survey_is_made():
 
 
 def refused(path, *words, **how):
-    """survey report fails with these words, and leaves the directory unchanged."""
+    """Checks that survey report fails with these words, and does not change the directory."""
     before = sorted(os.listdir(common.folder))
     done = subprocess.run([common.REACHCTL, "survey", "report", "--db", path], capture_output=True, text=True,
                           timeout=common.PATIENCE_S, check=False, **how)
@@ -70,8 +71,8 @@ def what_is_no_database_of_surveys_is_called_what_it_is():
 
 @common.case
 def a_report_changes_nothing_and_needs_no_right_to():
-    """Reads the database alone; beside a writer, with its log; and as a user without write access to the file and its
-    directory."""
+    """Reads the database in three states: alone; beside a writer, with its log; and as a user without write access to
+    the file and its directory."""
     files = [name for name in os.listdir(common.folder) if name.startswith("fleet.db")]
     common.equal(files, ["fleet.db"])
     before = open(DB, "rb").read()
@@ -146,7 +147,7 @@ MAPPED = [os.path.join(common.ROOT, "docs", "measurements", f"nvidia-h200-{chip}
 
 
 def real_hosts():
-    """A host that serves real chips, with the answers of a daemon on such a node."""
+    """Returns a host that serves real chips, with the answers of a daemon on such a node."""
     documents = []
     for path in MAPPED:
         with open(path, encoding="utf-8") as file:
@@ -159,7 +160,7 @@ def real_hosts():
 
 
 def drawn(path):
-    """The groups of a chip and the window of each over all of its memory, in the view of reachctl map."""
+    """Returns the groups of a chip, and the window of each group over all memory, from the output of reachctl map."""
     return json.loads(common.run(common.REACHCTL, "map", path, "--json")[1])
 
 

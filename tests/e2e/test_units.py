@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The units, checked by the systemd of the distribution without a running one: it reports no error, and few
-exposures."""
+"""Tests the units with the programs of the installed systemd, which need no running systemd. They report no error and
+few exposures."""
 import os
 import re
 import shutil
@@ -98,7 +98,7 @@ def every_option_in_a_unit_is_one():
 
 @case
 def the_service_is_started_by_its_sockets():
-    """Opens the sockets of reachd.socket with systemd's own program, on addresses of the test."""
+    """Opens the sockets of reachd.socket with systemd-socket-activate, on addresses of the test."""
     need("systemd-socket-activate")
     unix = os.path.join(common.folder, "activated.sock")
     health = os.path.join(common.folder, "health.sock")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The GPU that an index means, a GPU that answers badly beside others, and GPUs that are gone. The node has four GPUs
-of two models over the stand-in driver; the fastest is not the first by PCI address."""
+"""Tests the GPU that an index means, a GPU that answers badly beside others, and GPUs that are gone. The node has four
+GPUs of two models over the stand-in driver. The fastest GPU is not the first by PCI address."""
 import os
 import re
 import shutil
@@ -31,7 +31,7 @@ def has(*items):
 
 
 def node(*items, state=STATE, wait=True, nvml=True, options=(), **environment):
-    """It measures only on request; GPUs with a fingerprint are checked."""
+    """Starts a daemon that measures only on request. It checks GPUs that have a fingerprint."""
     if not os.path.exists(LIBRARY):
         raise common.Skip("the stand-in driver is not built")
     has(*items)
@@ -53,7 +53,7 @@ def reach(daemon, *wanted):
 
 
 def measured():
-    """A copy of the state file in which the four GPUs are measured; their UUIDs by PCI address."""
+    """Returns a copy of the state file in which the four GPUs are measured, and their UUIDs by PCI address."""
     if not os.path.exists(STATE):
         daemon = node(*FOUR)
         for gpu in daemon.gpus():
@@ -127,8 +127,8 @@ def taskprolog(daemon, visible, **environment):
 
 
 def exported(daemon, visible, **environment):
-    """Returns the result for a task: a UUID or a sentence for each entry. A slow machine may take longer than the
-    script waits."""
+    """Returns the output of the TaskProlog: a UUID or a sentence for each entry. It is repeated if a slow machine takes
+    longer than the script waits."""
     def answered():
         lines, err = taskprolog(daemon, visible, **environment)
         return len(lines) + len(err.splitlines()) == len(visible.split(",")) and (lines, err)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Always 0, because libFuzzer reserves all other values. */
+/* Runs the target with these bytes. Returns 0, because libFuzzer reserves all other values. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #endif

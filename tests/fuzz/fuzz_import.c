@@ -17,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    /* 0 means a curve, 255 a sharing text. Other values n mean that n/254 of the bytes are a curve.
-     */
+    /* The first byte is the length of the curve file in units of 1/254 of the other bytes. The rest
+     * is a sharing file; with 255 all bytes are. */
     first = (size - 1) * (254 - (data[0] == 255 ? 254 : data[0])) / 254;
     files[0].text = (const char *)data + 1;
     files[0].bytes = first;

@@ -1,7 +1,7 @@
 /* replay.c: main of a fuzz target without libFuzzer. It runs each input of its corpus, and some
  * damaged copies, so that `make check` repeats every past finding.
  *
- *     fuzz_NAME [FILE...]     default: the files of tests/fuzz/corpus/NAME, from the project's root
+ *     fuzz_NAME [FILE...]     runs FILE, by default the files of tests/fuzz/corpus/NAME
  */
 #include "base/log.h"
 #include "base/rng.h"

@@ -31,7 +31,7 @@ def layer_of(path):
 
 
 def read(root):
-    """{path without suffix: {".c" or ".h": text without comments and strings}}."""
+    """Returns {path without suffix: {".c" or ".h": text without comments and strings}}."""
     modules = {}
     for top in TOPS:
         for folder, folders, names in os.walk(os.path.join(root, top)):
@@ -46,7 +46,7 @@ def read(root):
 
 
 def offers(modules):
-    """{(layer, name): module that defines it for others}."""
+    """Returns {(layer, name): module that defines the name for others}."""
     declared = {name for texts in modules.values() for name in DECLARED.findall(texts.get(".h", ""))}
     home = {}
     for path, texts in modules.items():
@@ -58,7 +58,7 @@ def offers(modules):
 
 
 def uses(modules):
-    """{module: {module of the same layer that it uses: one name}}."""
+    """Returns {module: {module of the same layer that it uses: one of the used names}}."""
     home = offers(modules)
     graph = {}
     for path, texts in modules.items():
@@ -109,7 +109,7 @@ PLANTED = {
     "daemon/a/two.c": "/* nothing here calls one_do() */\nvoid two_do(void *s)\n{\n    struct common c;\n}\n",
     "daemon/a/three.c": "static void one(void)\n{\n    struct common c;\n}\nvoid three_do(void)\n{\n    one_do();\n}\n",
 }
-# The planted code, and the cycle that it makes, or None.
+# Planted code, and the cycle that it makes, or None if it makes no cycle.
 CASES = [
     ({}, None),
     ({"daemon/a/two.c": "void two_do(void *s)\n{\n    three_do();\n}\n"},
@@ -124,7 +124,7 @@ CASES = [
     ({"daemon/a/one.h": "typedef void one_fn(void *self, int x);\nvoid one_do(void);\n",
       "daemon/a/two.c": "void two_do(void *s)\n{\n    one_fn *f = s;\n}\n"},
      "one -> two (two_do) -> one (one_fn)"),
-    # A header without a source may use the types of all, and a prototype calls nothing.
+    # A header without a source may use the types of all modules, and a prototype is not a call.
     ({"daemon/a/types.h": "struct common {\n    int x;\n};\nvoid one_do(void);\n"}, None),
 ]
 

@@ -18,7 +18,7 @@ import tempfile
 # with a slash is one header and not the whole layer.
 MAY_INCLUDE = {
     "base": [],
-    # Flat values that every layer passes on: a GPU's identity, kinds of memory and access, a verdict.
+    # Plain values that every layer passes to others: a GPU's identity, kinds of memory and access, a verdict.
     "types": [],
     "gpu": ["kernels/abi.h"],
     "worker": ["gpu", "observe"],
@@ -163,7 +163,7 @@ def source_files(root):
 
 
 def check_file(root, path):
-    """All wrong dependencies of one file, as sentences."""
+    """Returns all wrong dependencies of one file, as sentences."""
     problems = []
     with open(os.path.join(root, path), encoding="utf-8") as f:
         for number, line in enumerate(f, 1):
@@ -178,7 +178,7 @@ def check_file(root, path):
     return problems
 
 
-# Includer, include line, whether it is allowed: for the self-test.
+# The cases of the self-test: the including file, the include line, and whether the include is allowed.
 PLANTED = [
     ("daemon/analysis/a.c", '#include "store/store.h"', False),
     ("daemon/analysis/a.c", '#  include "gpu/gpu.h"', False),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`make dist` in a clean clone. The test checks the files, their checksums, that the source is the source of the
-commit and builds, and that the portable directory runs. Building the wheel takes the package index; without it the
+"""Tests `make dist` in a clean clone. The test checks the files and their checksums, and that the source archive equals
+the commit and builds. It also runs the portable directory. Building the wheel needs the package index; without it the
 test is skipped with the reason."""
 import os
 import re

@@ -78,7 +78,7 @@ class Machine:
             "systemctl", "is-system-running", may_fail=True).strip() in ("running", "degraded"))
 
     def run(self, *command, network=False, may_fail=False):
-        """Runs a command in it; only apt needs the network of this machine."""
+        """Runs a command in the separate machine. Only apt needs the network of this machine."""
         spaces = ["-m", "-p", "-u", "-i"] + ([] if network else ["-n"])
         return call("nsenter", "-t", self.first, *spaces, "env", "-i",
                     "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive",
@@ -88,7 +88,7 @@ class Machine:
         return self.run("curl", "-s", *options, "http://127.0.0.1:17322" + path)
 
     def gpus(self):
-        """It serves before the driver has listed the GPUs: waits for that."""
+        """Waits until the driver has listed the GPUs, because the daemon serves before that."""
         def looked():
             answer = json.loads(self.get("/v1/gpus") or "{}")
             return answer.get("discovery") == "done" and answer

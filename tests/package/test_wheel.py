@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The wheel in a bare environment: built twice with the same bytes, installed with pip from no index, used for plans
-offline and from a daemon, and removed. Building it takes the package index and the archive of the distribution;
+"""Tests the wheel in a bare environment: built twice with the same bytes, installed with pip from no index, used for
+plans offline and from a daemon, and removed. Building it takes the package index and the archive of the distribution;
 without them the test is skipped with the reason."""
 import glob
 import hashlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reach-lab-papers check mosaic and paper mosaic: numbers that the text of Mosaic 2017 gives, and the stored output of the
-whole check."""
+"""Tests reach-lab-papers check mosaic and paper mosaic: numbers that the text of Mosaic 2017 gives, and the stored
+output of the whole check."""
 import json
 import os
 import re
@@ -47,7 +47,7 @@ def a_figure_has_its_rows_and_its_json():
     rows = [tuple(map(float, m.groups())) for m in re.finditer(r" (\d\.\d{3}) +(\d\.\d{3})$", text, re.M)]
     equal(len(rows), 27)
     losses = [100 * (1 - sum(column) / len(rows)) for column in zip(*rows)]
-    # The paper: base pages lose 48.1 % on average, large pages less than 2 %.
+    # The paper reports that base pages lose 48.1 % on average, and large pages less than 2 %.
     assert abs(losses[0] - 48.1) < 8 and -2 < losses[1] < 2, losses
     status, text, log = run(PROGRAM, "paper", "mosaic", "3", "--json")
     equal((status, log), (0, ""), text)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reach-lab-papers check pichai and paper pichai: numbers that the text of Pichai, Hsu and Bhattacharjee 2014 gives, and the
-stored output of the whole check."""
+"""Tests reach-lab-papers check pichai and paper pichai: numbers that the text of Pichai, Hsu and Bhattacharjee 2014
+gives, and the stored output of the whole check."""
 import json
 import os
 import sys
@@ -27,12 +27,12 @@ def part(text, target):
 def exact_results_are_those_of_the_text():
     _, text, _ = run(PROGRAM, "check", "pichai", "P18")
     walks, packing, matrix = (next(line for line in text.splitlines() if line.startswith(u)) for u in ("U1", "U2", "U3"))
-    # Figure 8: three walks of four loads share the upper two levels and one entry of the third; one line has two of
-    # the leaves.
+    # In figure 8, three walks of four loads share the upper two levels and one entry of the third level. Two of the
+    # leaves are in one line.
     pages = [(0xb9, 0x0c, 0xac, 0x03), (0xb9, 0x0c, 0xac, 0x04), (0xb9, 0x0c, 0xad, 0x05)]
     entries = {page[:level + 1] for page in pages for level in range(4)}
     assert f"{4 * len(pages)} loads one walk after the other, {len(entries)} scheduled" in walks, walks
-    # Figure 19: threads 1 to 12 in three warps; 2, 3, 5 and 12 take the branch.
+    # In figure 19, threads 1 to 12 are in three warps, and threads 2, 3, 5 and 12 take the branch.
     taken = [{t for t in range(4 * w + 1, 4 * w + 5) if t in (2, 3, 5, 12)} for w in range(3)]
     stack = sum((0 < len(t)) + (len(t) < 4) for t in taken)
     lanes = [[t for t in range(1, 13) if (t in (2, 3, 5, 12)) == side and (t - 1) % 4 == lane] for side in (0, 1) for lane in range(4)]
@@ -53,7 +53,7 @@ def inputs_are_those_of_the_text():
         assert 22 <= row["misses %"] <= 70 and row["memory %"] < 25, (job, row)
         least, most = {"bfs": (4, 8), "mummergpu": (8, 32)}.get(job, (1, 4))
         assert least <= row["pages"] <= most and row["pages, 2 MB"] <= row["pages"] + 1e-9, (job, row)
-    # 2 MB pages leave a divergence of 3 in bfs and 6 in mummergpu.
+    # With 2 MB pages the divergence is 3 in bfs and 6 in mummergpu.
     for job, pages in (("bfs", 3), ("mummergpu", 6)):
         assert abs(rows[job]["pages, 2 MB"] / pages - 1) < 0.2, (job, rows[job])
 
@@ -66,7 +66,7 @@ def targets_of_pichai_are_as_stored():
         status, text, log = run(PROGRAM, "check", "pichai")
         equal((status, log, text), (1, "", stored))
         return
-    # The whole check takes minutes. P18 needs one machine.
+    # The whole check takes minutes. Target P18 is quick, because it simulates only one machine.
     targets = ("P18",)
     status, text, log = run(PROGRAM, "check", "pichai", *targets)
     equal((status, log), (0, ""), text)
@@ -110,7 +110,7 @@ def a_figure_is_a_table_of_simulated_speeds():
     equal((figure["figure"], figure["simulated"], len(figure["rows"])), (4, True, 6))
     equal([target["id"] for target in figure["targets"]], ["P4"])
     assert all(row["cost"] > 0 for row in figure["rows"]), figure
-    # "Typically twice": in four of six jobs. The mean of all is below the band.
+    # The paper says that the cost is "typically twice". Four of six jobs are near that, and the mean is below the band.
     equal(sum(1.4 < row["cost"] < 2.2 for row in figure["rows"]), 4, figure)
     equal([(part["what"], part["within"]) for part in figure["targets"][0]["parts"]], [("cost", False)])
 

@@ -48,7 +48,7 @@ def need_torch():
 
 
 def raises(kind, function, *arguments, **parameters):
-    """The text of the exception."""
+    """Returns the text of the exception that a call raises."""
     try:
         function(*arguments, **parameters)
     except kind as why:

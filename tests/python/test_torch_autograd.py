@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""reach.torch on CPU tensors: its single definition of PyTorch's operators; gradients, torch.compile and fake tensors
-through the custom operators; advise()."""
+"""Tests reach.torch on CPU tensors: its only definition of PyTorch's operators; gradients, torch.compile and fake
+tensors through the custom operators; advise()."""
 import io
 import os
 import random

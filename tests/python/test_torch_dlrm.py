@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clients/examples/dlrm.py on a CPU with small tables: both models give the same."""
+"""Tests clients/examples/dlrm.py on a CPU with small tables: both models give the same result."""
 import json
 import os
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The examples of reach.torch's public names, which doctest skips if PyTorch is missing. Examples that need no GPU
-run here and must work."""
+"""Tests the examples of reach.torch's public names, which doctest skips if PyTorch is missing. Examples that need no
+GPU run here and must work."""
 import doctest
 import importlib
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The kernels of reach.torch in Triton's interpreter, on CPU tensors: every strategy, random shapes, types, tails and
-windows; copies bit by bit, sums within rounding. SM ids are synthetic: program p runs on SM p % SMS."""
+"""Tests the kernels of reach.torch in Triton's interpreter, on CPU tensors. The cases have every strategy and random
+shapes, types, tails and windows. Copies must be equal bit by bit, sums within rounding. SM ids are synthetic: program p
+runs on SM p % SMS."""
 import os
 import random
 import sys
@@ -39,7 +40,7 @@ def _made_up_sm():
 
 
 def random_plan(_device, job):
-    """Windows and scopes at random; some SMs have no window."""
+    """Returns random windows and scopes; some SMs have no window."""
     size, row = job.table_bytes, job.row_bytes
     cuts = sorted(rng.randrange(size + 1) for _ in range(rng.randrange(1, 4)))
     window_of_sm = tuple(rng.randrange(-1, len(cuts) + 1) for _ in range(SMS))
@@ -121,7 +122,8 @@ def embeddings_have_the_shape_of_their_index():
 
 
 def bag_case(dtype, few):
-    """(table, index, arguments for both): bags by rows or by offsets, some empty."""
+    """Returns (table, index, arguments for both implementations). The bags are rows or have offsets, and some are
+    empty."""
     rows, width = rng.randrange(1, 60), rng.choice((1, 2, 3, 8, 16, 20))
     table = random_table(dtype, rows, width)
     mode, weighted = rng.choice((("sum", False), ("sum", True), ("mean", False)))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The requests of reach.torch and its handling of the answer: planning.py, shapes.py and fallback.py, without
+"""Tests the requests of reach.torch and its use of the answers: planning.py, shapes.py and fallback.py, without
 PyTorch."""
 import dataclasses
 import importlib.util
@@ -231,7 +231,7 @@ def every_row_has_a_shape_that_fits():
         assert shapes.shape("copy", "windows", 32, 8) == shapes.Shape(2, 8)
 
 
-# A PyTorch that lacks everything.
+# Code that replaces PyTorch and Triton by modules without functions.
 STUBS = """
 import os, sys, types
 torch, triton = types.ModuleType("torch"), types.ModuleType("triton")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The predictions of reach.torch, beside the measurements: each row of each stored run of
-tests/gpu/experiments/survey_torch_speed.py, predicted again from the fingerprint that was taken in the same run. No
+"""Compares the predictions of reach.torch with measurements. Each row of each stored run of
+tests/gpu/experiments/survey_torch_speed.py is predicted again from the fingerprint that was taken in the same run. No
 GPU is needed, because tables are on the device meta.
 
-  test_torch_predictions.py          REACH_PREDICTIONS=1 prints every row
+    test_torch_predictions.py      REACH_PREDICTIONS=1 prints every row
 """
 import glob
 import gzip
@@ -28,8 +28,8 @@ GIB = 1 << 30
 WITHIN = 0.1       # of a prediction
 BEST_WITHIN = 0.03
 STRATEGIES = ("naive", "scopes", "windows")
-# Windows that the kernels then made differently: matched parts of all tables, or each table in windows; copies of
-# short rows whose windows did not wait for each other.
+# Runs whose kernels made windows in another way than the present ones: other parts of the tables, or copies of short
+# rows without waits between the windows.
 REPLACED = {"gather_tables": ("2bdfc65c", "86f4223b"), "embedding_bags": ("2bdfc65c", "86f4223b", "65134da3", "aaa612b0"),
             "gather_rows 8": ("2bdfc65c", "86f4223b", "65134da3", "aaa612b0", "b314284d")}
 RUNS = sorted(glob.glob(os.path.join(common.ROOT, "docs", "measurements", "visit-torch-*", "torch_speed.json*")))

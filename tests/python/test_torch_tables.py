@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lists of tables in reach.torch: the kernels in Triton's interpreter with random parts, the choices of a measured
-GPU, gradients, torch.compile, and PyTorch's operators without a plan."""
+"""Tests lists of tables in reach.torch: the kernels in Triton's interpreter with random parts, the choices for a
+measured GPU, gradients, torch.compile, and PyTorch's operators without a plan."""
 import contextlib
 import dataclasses
 import os
@@ -55,7 +55,7 @@ def random_plan(_device, job):
 
 
 def random_shares(_device, lengths, _weights):
-    """A run may have no SM, and another one all."""
+    """Returns a random run of tables for each SM. A run may have no SM or all SMs."""
     return tuple(rng.randrange(len(lengths)) for _ in range(SMS)) if rng.random() < 0.9 else None
 
 
@@ -155,7 +155,7 @@ def bags_case(dtype):
 
 
 def one_by_one(held, bags, index, mode="sum", offsets=None, per_sample_weights=None):
-    """PyTorch's sums of each table, in float64."""
+    """Returns PyTorch's sums of each table, in float64."""
     found = []
     for t, table in enumerate(held):
         span, starts = t, None
@@ -210,7 +210,7 @@ def tables_of_several_dtypes_and_indices_of_several_lengths_go_one_after_another
 
 
 def asked(held, strategy=""):
-    """The choice for tables of these (bytes, bytes of a row) on a measured H200."""
+    """Returns the choice for tables of these (bytes, bytes of a row) on a measured H200."""
     sizes, rows = tuple(s for s, _ in held), tuple(r for _, r in held)
     job = planning.TablesJob(table_bytes=sum(sizes), row_bytes=sum(rows), accesses=1 << 24, tables=sizes, rows=rows,
                              input_bytes=8.0 * len(held), written_bytes=float(sum(rows)))
