@@ -17,9 +17,9 @@ HEAD = {
     "type": "object",
 }
 GPU = {
-    "uuid": {"type": "string", "description": "GPU- or MIG- and 36 characters; SIM-... if simulated"},
-    "name": {"type": "string", "description": "as reported by the driver"},
-    "serial": {"type": ["string", "null"], "description": "null if the driver does not report it"},
+    "uuid": {"type": "string", "description": "GPU- or MIG- and 36 characters, or SIM-... for a simulated GPU."},
+    "name": {"type": "string", "description": "The name that the driver reports."},
+    "serial": {"type": ["string", "null"], "description": "The serial number, or null if the driver reports none."},
     "pci_bus_id": {"type": ["string", "null"]},
     "compute_capability": {"type": "string", "pattern": "^[0-9]{1,3}\\.[0-9]{1,3}$"},
     "sm_count": {"type": "integer", "minimum": 0, "maximum": 512},
@@ -27,32 +27,33 @@ GPU = {
     "l2_cache_bytes": {"type": ["integer", "null"], "minimum": 0},
     "l2_cache_bytes_reason": {"$ref": "#/$defs/reason"},
     "driver_version": {"type": "string"},
-    "cuda_version": {"type": ["string", "null"], "description": "of the driver; null for a simulated GPU"},
-    "mig": {"type": "boolean", "description": "a MIG instance, or MIG mode is on"},
+    "cuda_version": {"type": ["string", "null"], "description": "The CUDA version of the driver, or null for a simulated GPU."},
+    "mig": {"type": "boolean", "description": "True for a MIG instance, and if MIG mode is on."},
     "origin": {"$ref": "#/$defs/origin"},
 }
 SOURCE = {"id": ID, "depth": {"enum": DEPTHS}, "taken_at": {"$ref": "#/$defs/time"}}
 KEPT = {
-    "measurement_id": {**ID, "description": "the newest measurement as it was made; present only if this is another document, "
-                                            "because parts are kept or another release stored it"},
-    "measurement_depth": {"enum": DEPTHS, "description": "of the newest measurement; present with measurement_id. depth is "
-                                                         "the deepest of it and of what is kept"},
+    "measurement_id": {**ID, "description": "The id of the newest measurement alone. The member is present only if this "
+                                            "document is another one, because parts are kept or another release stored it."},
+    "measurement_depth": {"enum": DEPTHS, "description": "The depth of the newest measurement, present with measurement_id. The "
+                                                         "member depth is the greatest of this depth and of the kept parts."},
     "kept": {
         "type": "array", "minItems": 1,
-        "description": "parts taken from an earlier measurement because the newest did not determine them; everything else "
-                       "is from the newest",
+        "description": "The parts of earlier measurements that the newest measurement did not determine. All other parts "
+                       "are from the newest measurement.",
         "items": {"type": "object", "properties": {
             **SOURCE, "parts": {"type": "array", "minItems": 1, "items": {"type": "string"},
-                                "description": "places of parts in this document: tlb.levels[K].size, throughput.curve"}},
+                                "description": "The places of parts in this document: tlb.levels[K].size, throughput.curve."}},
             "required": ["id", "depth", "taken_at", "parts"]}},
     "dropped": {
         "type": "object",
-        "description": "an earlier measurement that this one contradicts; nothing known before is kept",
+        "description": "An earlier measurement that this measurement contradicts. No part of it is kept.",
         "properties": {**SOURCE, "reason": {"type": "string"}},
         "required": ["id", "depth", "taken_at", "reason"]},
 }
 LOST = {"type": "object", "properties": {"group": {"type": "integer", "minimum": 0},
-                                         "sms": {"type": "integer", "minimum": 1, "description": "SMs that it lacks"}},
+                                         "sms": {"type": "integer", "minimum": 1,
+                                                 "description": "The number of SMs that the group lacks."}},
         "required": ["group", "sms"]}
 
 
@@ -62,17 +63,17 @@ def fixed_defs(table):
         "gpu": {"type": "object", "properties": GPU, "required": [name for name in GPU if not name.endswith("_reason")],
                 "allOf": [reason_rule("l2_cache_bytes", True)]},
         "origin": {"enum": ["measured", "simulated", "imported"],
-                   "description": "measured on hardware, simulated by a model, or imported from raw numbers of another "
-                                  "program"},
+                   "description": "The source of the numbers: measured on hardware, simulated by a model, or imported from raw "
+                                  "numbers of another program."},
         "evidence": {
             "type": "object",
-            "description": "The evidence of a number; present only if the number is. docs/methods.md defines repeats and "
-                           "margin for each method.",
+            "description": "The evidence of a number, present only if the number is present. docs/methods.md defines repeats "
+                           "and margin for each method.",
             "properties": {
                 "method": {"$ref": "#/$defs/method"},
-                "repeats": {"type": "integer", "minimum": 1, "description": "votes, laps or repeats, the fewest"},
+                "repeats": {"type": "integer", "minimum": 1, "description": "The smallest number of votes, laps or repeats."},
                 "margin": {"type": "number", "minimum": 0, "maximum": 1,
-                           "description": "0: at the threshold; 1: as far from it as possible"}},
+                           "description": "The margin is 0 at the threshold and 1 at the largest distance from it."}},
             "required": ["method", "repeats", "margin"]},
         "evidence_column": {
             "type": "object",
@@ -89,11 +90,11 @@ def fixed_defs(table):
             "required": ["method", "repeats", "margin"]},
         "method": {"enum": table["methods"]},
         "sm_list": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": table["max_sms"] - 1},
-                    "minItems": 1, "uniqueItems": True, "description": "SM ids, ascending"},
+                    "minItems": 1, "uniqueItems": True, "description": "SM ids in ascending order."},
         "time": {"type": "string", "format": "date-time",
                  "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"},
-        "reason": {"description": "Why the number beside it is null. A plain slug: unknown. After \"not-observable: \": it was "
-                                  "probed, and the hardware gives no signal.",
+        "reason": {"description": "The reason of a null number. A plain slug means unknown. With the prefix \"not-observable: \", "
+                                  "the number was probed, and the hardware shows no signal.",
                    "type": "string", "pattern": f"^(not-observable: )?({'|'.join(table['reasons'])})$"},
     }
 

@@ -15,7 +15,7 @@ DEPTH = "full" if os.environ.get("REACH_LONG") else "quick"
 def profiles():
     status, _, log = run(REACHD, "--measure", "quick", "--state", ":memory:", "--simulate", "nothing")
     assert status != 0, log
-    names = re.search(r"known are (.*), or describe one", log).group(1).split(", ")
+    names = re.search(r"use one of (.*), or a description", log).group(1).split(", ")
     assert len(names) >= 8 and "gtx560ti" in names, names
     return names
 
@@ -82,7 +82,7 @@ def what_is_known_without_a_reach_is_served():
 def reachctl_shows_it():
     daemon = common.measured_daemon("--simulate", "gtx560ti")
     for words, text in ((("show",), "not sure (disagreement)"), (("caches",), "16 KiB"), (("memory", "100MiB"), "naive"),
-                        (("fit", "300KiB"), "stays       l2"), (("map",), "is not known")):
+                        (("fit", "300KiB"), "stays       l2"), (("map",), "are unknown")):
         status, out, log = run(REACHCTL, "--socket", daemon.socket, *words)
         equal((status, log), (0, ""), words)
         assert text in out, (words, out)

@@ -232,7 +232,7 @@ def a_gpu_that_is_gone_is_listed_until_it_is_forgotten():
           (0, f"forgotten: {uuids[1]}\n", ""))
     equal([(gpu["index"], gpu["uuid"]) for gpu in daemon.gpus()],
           [(0, uuids[0]), (1, uuids[2]), (2, uuids[3])])
-    assert f"{uuids[2]} is gpu 1 from now on" in daemon.log(), daemon.log()
+    assert f"{uuids[2]} is now gpu 1" in daemon.log(), daemon.log()
     equal(daemon.get(f"/v1/gpus/{uuids[1]}").status, 404)
     equal(common.run(common.REACHCTL, "forget", "--lost", "--socket", daemon.socket)[:2], (0, "no GPU is lost\n"))
     daemon.stop()
