@@ -3,9 +3,9 @@
  *
  *   plan_cost FINGERPRINT.json SOCKET GPU
  *
- * The program prints three medians in microseconds: of many plans in-process, of many different
- * requests over one connection, and of one repeated request. For different requests the daemon
- * computes each answer and libreach reads and checks it. For the repeated request the daemon
+ * The program prints three medians in microseconds. They are for many plans in-process, for many
+ * different requests over one connection, and for one repeated request. For different requests the
+ * daemon computes each answer and libreach reads and checks it. For the repeated request the daemon
  * confirms the ETag. Sizes are from 1 GiB to 140 GiB.
  */
 #include "clients/c/reach.h"

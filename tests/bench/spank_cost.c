@@ -2,8 +2,8 @@
  *
  *   spank_cost PLUGIN.so SOCKET GPUS TASKS
  *
- * The program loads the plugin like slurmstepd and provides Slurm's functions of the interface,
- * with an environment of some sixty variables. TASKS tasks with GPUS GPUs each go through both
+ * The program loads the plugin like slurmstepd and provides Slurm's functions of the interface. The
+ * environment has some sixty variables. TASKS tasks with GPUS GPUs each go through both
  * hooks. It prints how many tasks got variables, and the median, the 99th percentile and the
  * longest time in microseconds. The exit status is 1 if a hook returned a value other than 0.
  */

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tests the page at /ui/ in a real browser: each view on simulated chips and on a real one, by mouse and by keyboard
-alone, in light, dark and narrow windows. No message is written to the console, and no request goes to another host.
+"""Tests the page at /ui/ in a real browser: each view on simulated chips and on a real chip, in light, dark and narrow
+windows. The page is used by mouse, and by keyboard alone. No message is written to the console, and no request goes to
+another host.
 
     REACH_SCREENSHOTS=docs/ui tests/browser/test_ui.py      makes the pictures of docs/ui.md
 """

@@ -6,7 +6,7 @@ these too, and interprets the others. LEFT: refused by nginx, and invisible to a
 """
 POST = b"POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: a\r\n"
-# A text that a request smuggler wants to pass as a separate request.
+# A text that must not be read as a separate request (request smuggling).
 NEXT = b"POST /v1/gpus/0/measurements HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
 
 

@@ -1,5 +1,5 @@
 """lib_reach.py: runs libreach (by tests/e2e/reach_ask) and the Python package with the same requests. The test and all
-programs that it starts run in a locale with a decimal comma, if localedef can make one (HAS_COMMA): libreach and
+programs that it starts run in a locale with a decimal comma, if localedef can make one (HAS_COMMA). libreach and
 the programs write and read decimal points in every locale."""
 import json
 import locale

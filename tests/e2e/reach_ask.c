@@ -10,7 +10,7 @@
  *     get /v1/gpus/0                         prints status and body as texts
  *     locale                                 prints 0.5 in the form of this program's locale
  *
- * Like many programs, it sets the locale from its environment.
+ * Like many programs, this one sets the locale from its environment.
  */
 #include "clients/c/reach.h"
 

@@ -1,13 +1,13 @@
-/* reach_own.c: makes the first steps of a job in a container: it finds the GPUs that this process
- * sees, and gets the answers of the reachd at URI about them.
+/* reach_own.c: makes the first steps of a job in a container.
  *
  *     reach_own URI BYTES
  *
- * It prints one line of JSON for each device of the CUDA driver, in the driver's order. The line
- * contains the number of the device in this process and the UUID that libreach makes of its 16
- * bytes. It then contains the GPU and the fingerprint of the answer for that UUID, and the number
- * of that GPU in the list of the daemon. At the end are the GPU of the answer for the number of the
- * device, and the verdict of libreach on that answer. */
+ * It lists the visible GPUs and gets the answers of the reachd at URI about them. It prints one
+ * line of JSON for each device of the CUDA driver, in the driver's order. The line contains the
+ * number of the device in this process and the UUID that libreach makes of its 16 bytes. It also
+ * contains the GPU and the fingerprint of the answer for that UUID, and the number of that GPU in
+ * the daemon's list. At the end are the GPU of the answer for the number of the device, and the
+ * verdict of libreach on that answer. */
 #include "clients/c/reach.h"
 
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compares the binary interfaces of libreach and libreach-cuda with the list in golden/: the functions that each
-exports, the size of every public struct, the place of each member, and the value of every enumerator. After an
-intended change, REACH_ABI_WRITE=1 writes the list anew. Before 1.0 any change is allowed, later only additions. A
-library must also export nothing else, and must not be able to end the process that it is linked into."""
+"""Compares the binary interfaces of libreach and libreach-cuda with the list in golden/. The list has the exported
+functions, the size of every public struct, the place of each member, and the value of every enumerator. After an
+intended change, REACH_ABI_WRITE=1 writes the list. Before 1.0 any change is allowed, later only additions. A library
+must also export no other name, and must not be able to end the process that it is linked into."""
 import os
 import re
 import subprocess

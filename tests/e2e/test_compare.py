@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""reachctl compare and share: the command makes the reference set from docs/measurements; each real chip is compared
-with the others of its kind, and so is a doctored one. The daemon and the command print the same. A file for
-submission contains nothing about the machine."""
+"""Tests reachctl compare and share. The command makes the reference set from docs/measurements. Each real chip is
+compared with the others of its kind, and so is a changed chip. The daemon and the command print the same text. A file
+for submission contains no data about the machine."""
 import copy
 import glob
 import gzip

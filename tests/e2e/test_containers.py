@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tests the GPUs that a job in a container sees, and the answers of the daemon of the node, over the stand-in driver.
-The container has the GPUs in another order, some of them, one, or an instance of one. Each job uses the UUIDs of its
-own driver and gets the answers for its own GPUs, in C and in Python. A number counts in the list of the daemon, and
-libreach detects an answer for another GPU. docs/kubernetes.md has the table."""
+"""Tests the GPUs that are visible to a job in a container, and the answers of the daemon of the node, over the stand-in
+driver. The container has the GPUs in another order, some of them, one, or an instance of one. Each job uses the UUIDs
+of its own driver and gets the answers for its own GPUs, in C and in Python. A number counts in the list of the daemon,
+and libreach detects an answer for another GPU. docs/kubernetes.md has the table."""
 import json
 import os
 import subprocess
@@ -49,7 +49,7 @@ print(json.dumps(out))
 
 
 class Node:
-    """The daemon of a node, which sees all GPUs of the node; each is measured."""
+    """The daemon of a node, to which all GPUs of the node are visible; each is measured."""
 
     def __init__(self, *items):
         for needed in (os.path.join(FOLDER, "libcuda.so.1"), PROGRAM):

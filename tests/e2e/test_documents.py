@@ -3,15 +3,15 @@
 the programs of an installation. The info string of its fence gives the kind of a block:
 
     ```sh                  runs, and every command in it succeeds
-    ```sh slow             the same with REACH_LONG alone (make check-long)
-    ```sh needs-PROGRAM    runs where that program is installed
+    ```sh slow             runs only if REACH_LONG is set (make check-long)
+    ```sh needs-PROGRAM    runs if that program is installed
     ```sh needs-X          does not run; X is gpu, root, network, cluster, or minutes (of time)
     ```files               a recipe of CONTRIBUTING.md: a file of this repository in each line, and what to do in it
-    ```text, ```c, ...     no commands
+    ```text, ```c, ...     has no commands
 
-A fence without one fails. The blocks of a page run in order in one folder, which has the files that the page names:
-files of the repository, and job.c, *.csv and fingerprint.json. The port in the text stands for the port of the
-daemon."""
+A fence without an info string fails. The blocks of a page run in order in one folder, which has the files that the page
+names. They are files of the repository, and job.c, *.csv and fingerprint.json. The port in the text stands for the port
+of the daemon."""
 import glob
 import json
 import os

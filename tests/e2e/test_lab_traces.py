@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Compares reach-lab what-if with jobs that two H200s ran (docs/measurements/visit-traces-*, by tests/gpu/test_trace.py): a
-gather and a grouping over 128 GiB, naive, sorted in buffers, in windows and in scattered memory. The traces are made again
-with the jobs' own hash. The fingerprint, each job's speed within the reach and the measured speeds are in the folders.
+"""Compares reach-lab what-if with jobs that two H200s ran (docs/measurements/visit-traces-*, by
+tests/gpu/test_trace.py). The jobs are a gather and a grouping over 128 GiB, naive, sorted in buffers, in windows and in
+scattered memory. The traces are made again with the jobs' own hash. The folders have the fingerprint, each job's speed
+within the reach and the measured speeds.
 
 make check runs the second chip, which was not used to choose the model; make check-long runs both."""
 import functools

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tests reach-nfd, which writes labels for Kubernetes' node feature discovery: their content, that any response of the
-daemon gives valid labels, that a reader never sees a partial file, and that labels expire when the daemon ends."""
+"""Tests reach-nfd, which writes labels for Kubernetes' node feature discovery. It tests their content, and that any
+response of the daemon gives valid labels. A reader never reads a partial file, and labels expire when the daemon
+ends."""
 import contextlib
 import json
 import os

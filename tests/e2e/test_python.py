@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Tests the documentation of the Python package: each public name has an example, each example works, and the names and
-their parameters match golden/python.api. After an intended change, REACH_API_WRITE=1 writes the list anew: before 1.0
-any change may be, after it only additions. The version is the same everywhere.
+their parameters match golden/python.api. After an intended change, REACH_API_WRITE=1 writes the list. Before 1.0 any
+change is allowed, later only additions. The version is equal in all places.
 
-The sources are read, not imported, so this needs no PyTorch. Examples run beside a fingerprint.json, from an
-H200; what needs a GPU is skipped by directive, and the text of the example says so."""
+The sources are read, not imported, so this test needs no PyTorch. Examples run beside a fingerprint.json from an H200.
+Examples that need a GPU are skipped by directive, and their text mentions that."""
 import ast
 import doctest
 import glob

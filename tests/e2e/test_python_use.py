@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests wrong or unusual use of the Python package: forks, copies, closing beside running calls, numbers of every type,
-Ctrl-C, wrong types, and a process that ends while threads make requests. Each use gives the right answer or an
-exception."""
+Ctrl-C and wrong types. Another case is a process that ends while threads make requests. Each use gives the right answer
+or an exception."""
 import copy
 import ctypes
 import decimal

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Tests that offline planning gives the answers of the daemon, and that both clients read the whole answer. For each
-profile there are several ways to an answer: the document of the daemon, libreach with the daemon, libreach with the
-exported fingerprint or with the environment of a job, and the Python package with each of them. All of them must agree
-in every field of answers and refusals."""
+profile an answer comes from the document of the daemon, from libreach and from the Python package. Both clients use the
+daemon, its exported fingerprint, and the environment of a job as sources. All answers and refusals must agree in every
+field."""
 import json
 import locale
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests wrong use of libreach and of the Python package with live daemons: a plan for another GPU, a fingerprint that
-becomes stale, an SM id outside of the table, a daemon that ends in the middle of a job, and a server that accepts and
-never answers. Each case must be an error with a sentence, and must not produce a window."""
+becomes stale, an SM id outside of the table. In other cases a daemon ends in the middle of a job, or a server accepts
+and never answers. Each case must be an error with a sentence, and must not produce a window."""
 import os
 import socket
 import threading

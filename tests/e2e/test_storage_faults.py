@@ -35,11 +35,11 @@ KEPT_RUNS = 200  # of 256 that a daemon keeps
 
 
 class Load:
-    """Threads that read, and one that samples the health. The invariant depends on the phase:
+    """Threads that read, and a thread that samples the health. The invariant depends on the phase:
 
     good     every answer reports that results can be stored
-    bad      every answer reports that they cannot
-    changing the disk has begun or ceased to fail, and the daemon has not noticed yet
+    bad      every answer reports that results cannot be stored
+    changing the disk has begun or ceased to fail, and the daemon has not detected the change yet
     down     there is no daemon
     """
 

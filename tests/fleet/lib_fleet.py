@@ -39,14 +39,14 @@ import common  # pylint: disable=wrong-import-position
 BATCH = 16  # processes that start at once
 AT_ONCE = os.cpu_count() or 2  # measurements that run at once
 
-# Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017, appendix A, table 3: deactivated SMs of 256 K80
-# GPUs, the name of each pattern and its count.
+# The pairs of deactivated SMs of 256 K80 GPUs, and the number of GPUs with each pair. The source is table 3 in appendix
+# A of Karnagel et al., Big Data causing Big (TLB) Problems, DaMoN 2017.
 TABLE_3 = (((10, 11), 161), ((10, 13), 36), ((10, 12), 23), ((10, 14), 17), ((12, 14), 4), ((11, 14), 4),
            ((11, 12), 4), ((13, 14), 2), ((11, 13), 2), ((12, 13), 2), ((5, 10), 1))
 K80_SMS, K80_GROUPS = 15, 5
 
-# The die of an H200 as this project measured it (docs/floorplan.md): pairs of SMs, dealt over eight
-# columns of three groups of three pairs; 12 of the 144 SMs are off.
+# The die of an H200 in the measurements of this project (docs/floorplan.md). Pairs of SMs are dealt over eight columns
+# of three groups of three pairs, and 12 of the 144 SMs are off.
 H200_COLUMNS, H200_TURNS, H200_PAIRS, H200_LOST_PAIRS = 8, 3, 3, 6
 H200_GROUPS = H200_COLUMNS * H200_TURNS
 

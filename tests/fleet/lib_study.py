@@ -47,8 +47,8 @@ def pair_text(pair):
 
 
 def table_3(found):
-    """Compares the table of the paper with a histogram of signatures, one row for each pattern: (the lines of the
-    paper with this pattern, as {pair: count}, signature, count found, candidates)."""
+    """Compares the table of the paper with a histogram of signatures. Returns one row for each pattern: the lines of
+    the paper with this pattern ({pair: count}), the signature, the count found, and the candidates."""
     lines = collections.OrderedDict()
     for pair, times in lib_fleet.TABLE_3:
         lines.setdefault(tuple(k80_candidates(pair)), {})[pair] = times

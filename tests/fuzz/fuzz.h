@@ -1,7 +1,7 @@
 /* fuzz.h: the interface of every fuzz target: one function that takes any bytes and must return.
  *
- * A target is a file tests/fuzz/fuzz_NAME.c. The clang build links it with libFuzzer (`make fuzz`),
- * the other builds with replay.c, which runs the inputs under tests/fuzz/corpus/NAME and is part of
+ * A target is a file tests/fuzz/fuzz_NAME.c. The clang build links it with libFuzzer (`make fuzz`).
+ * The other builds link it with replay.c, which runs the inputs under tests/fuzz/corpus/NAME in
  * `make check`. A target checks its demands with REACH_ASSERT (base/assert.h), which aborts.
  */
 #ifndef REACH_TESTS_FUZZ_FUZZ_H

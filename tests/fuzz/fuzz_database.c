@@ -1,14 +1,15 @@
-/* fuzz_database.c: a state file with any damage. Opening it works or fails with a reason. Values
- * that are read hold their invariants. An opened file takes another run or fails with a reason.
+/* fuzz_database.c: a state file with any damage. Opening the file works or fails with a reason.
+ * Values that are read hold their invariants. An opened file takes another run or fails with a
+ * reason.
  *
- * The first byte selects the meaning of the others:
- *   0  the whole file
- *   1  changes of a good file: repeated: three bytes of place, one byte of value
- *   2  the same for the log beside a good file, as a killed daemon leaves it
+ * The first byte selects the meaning of the other bytes:
+ *   0  they are the whole file
+ *   1  they change a good file; a change has three bytes of place and one byte of value
+ *   2  they change the log beside a good file, which a killed daemon leaves behind
  *
- * Checksums are not secret, so a fuzzer can make valid ones. So this target only checks that
- * nothing breaks. tests/unit/daemon/store/test_store_files.c checks with random damage that nothing
- * damaged is served.
+ * Checksums are not secret, so a fuzzer can make valid ones. So this target only checks that no
+ * error crashes the daemon. tests/unit/daemon/store/test_store_files.c checks with random damage
+ * that no damaged data are served.
  */
 #include "fuzz.h"
 

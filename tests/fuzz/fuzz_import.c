@@ -17,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    /* The first byte is the length of the curve file in units of 1/254 of the other bytes. The rest
-     * is a sharing file; with 255 all bytes are. */
+    /* The first byte n splits the other bytes. The last n/254 of them are the sharing file, the
+     * bytes before are the curve file. The value 255 means 254. */
     first = (size - 1) * (254 - (data[0] == 255 ? 254 : data[0])) / 254;
     files[0].text = (const char *)data + 1;
     files[0].bytes = first;

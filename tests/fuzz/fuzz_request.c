@@ -19,7 +19,7 @@ static struct api_server *server;
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
 static socklen_t address_bytes;
 
-/* ---- a daemon that knows two GPUs, one of them measured, and no measurement ---- */
+/* ---- a daemon with two GPUs, one of them measured, and without running measurements ---- */
 
 static enum status no_job(void *self, const char *id, struct json_writer *out, struct err *err)
 {

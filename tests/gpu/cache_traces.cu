@@ -1,6 +1,6 @@
-/* cache_traces.cu: checks the statements of docs/caches.md about L1 and L2 with walks that differ
- * from those of reachd. The walks load line after line in whole laps. The program uses the CUDA
- * runtime and plain memory. It prints one line per number.
+/* cache_traces.cu: checks the statements of docs/caches.md about L1 and L2 with other walks than
+ * reachd. The walks load line after line in whole laps. The program uses the CUDA runtime and plain
+ * memory. It prints one line per number.
  *
  * cache_traces l1 KIB LAPS FIRST LAST STEP STRIDE
  *
@@ -11,15 +11,15 @@
  *
  * cache_traces divisions
  *
- *     "division HINT BLOCK THREADS LINES": the number of lines that stay in L1 if a kernel prefers
+ *     "division HINT BLOCK THREADS LINES": the number of lines that stay in L1. The kernel prefers
  *     HINT KiB of shared memory for an SM (0: no preference) and each of its blocks takes BLOCK
  *     KiB. LINES shows how the driver divided the array of the SM into L1 and shared memory.
  *
  * cache_traces fetch
  *
- *     "fetch LIMIT .. TRACE", for each fetch granularity of the L2 that the driver accepts: a walk
- *     in order over sectors of 32 bytes that are not in the L2. TRACE has H for a hit and M for a
- *     miss of each of the first 64 sectors.
+ *     "fetch LIMIT .. TRACE": a walk in order over sectors of 32 bytes that are not in the L2. There
+ *     is one line for each fetch granularity of the L2. TRACE has H for a hit and M for a miss of
+ *     each of the first 64 sectors.
  *
  * cache_traces line
  *

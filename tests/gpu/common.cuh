@@ -1,6 +1,6 @@
-/* common.cuh: shared parts of the tests in CUDA: checks that end the program after an error, random
- * numbers from a counter, the SM of a thread, and functions of the driver. `mix`, `sm_id` and
- * `driver_symbol` are inline, so a test need not use all of them. */
+/* common.cuh: shared parts of the tests in CUDA. It has checks that end the program after an error,
+ * random numbers from a counter, the SM of a thread, and functions of the driver. `mix`, `sm_id`
+ * and `driver_symbol` are inline, so a test need not use all of them. */
 #ifndef REACH_TESTS_GPU_COMMON_CUH
 #define REACH_TESTS_GPU_COMMON_CUH
 

@@ -230,7 +230,7 @@ def say_levels(fingerprint):
 
 
 def gpu_load_free_bytes():
-    """Returns the free device memory that a new process sees."""
+    """Returns the free device memory that the driver reports to a new process."""
     out = subprocess.run([GPU_LOAD, "--free"], stdout=subprocess.PIPE, check=True,
                          universal_newlines=True, timeout=60).stdout
     return int(out.split()[0])

@@ -107,8 +107,8 @@ static uint64_t count_found(setting &s, way w, const key *keys, int before)
 /* ---- proof ---------------------------------------------------------------------------------- */
 
 /* Returns the share of other keys that a filter of blocks of 8 words finds. Each key sets one bit
- * of 32 in each word, and the keys of a block are Poisson distributed (Putze, Sanders, Singler,
- * Cache-, Hash- and Space-Efficient Bloom Filters, 2007). */
+ * of 32 in each word, and the keys of a block are Poisson distributed. The formula is from Putze,
+ * Sanders, Singler, Cache-, Hash- and Space-Efficient Bloom Filters, 2007. */
 static double promised(double keys_per_block)
 {
     double share = 0;

@@ -1,6 +1,6 @@
 /* gpu_load.cu: a neighbor that holds device memory, or that works on the GPU.
  *
- *     gpu_load --free            prints "FREE TOTAL", the bytes that a process sees, and exits
+ *     gpu_load --free            prints "FREE TOTAL", the bytes of device memory, and exits
  *     gpu_load --leave BYTES     takes all memory except BYTES, prints one line, and holds the
  *                                memory until standard input ends
  *     gpu_load --read BYTES      reads at random in BYTES from all SMs, without a pause, until

@@ -2,16 +2,16 @@
  * tests/gpu/test_caches.py.
  *
  *     l2_sides loads GRANULE
- *         Times one load of each of GRANULES lines, GRANULE bytes apart, for each SM. It prints
- *         "store SM CYCLES ..", right after another SM has stored to the lines, and
- *         "cold SM CYCLES ..", right after all SMs have read 256 MiB of other memory. After a store
- *         some SMs find all lines near; such rows place no SM.
+ *         Times one load of each of GRANULES lines, GRANULE bytes apart, for each SM.
+ *         "store SM CYCLES ..": right after another SM has stored to the lines. "cold SM CYCLES ..":
+ *         right after all SMs have read 256 MiB of other memory. After a store some SMs find all
+ *         lines near; such rows place no SM.
  *
  *     l2_sides reads GRANULE SM,SM,.. MIB ..
  *         Measures random reads of 512 bytes by all SMs. The list has the SMs of one side. The
  *         program sorts the granules by the time of an atomic from the first SM of the list. For
- *         each size it prints MIB and three rates in GB/s: every SM reads in all granules, in the
- *         granules near to it, and in the granules far from it.
+ *         each size it prints MIB and three rates in GB/s. Every SM reads in all granules, then in
+ *         the granules near to it, then in the granules far from it.
  *
  * Memory is zero. A rate is the best of RUNS.
  */

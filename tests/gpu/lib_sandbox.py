@@ -242,8 +242,8 @@ def everything(state):
 # ---- what a filter refuses ---------------------------------------------------------------------------
 
 def call_in_child(setting, call, arguments):
-    """Returns the result of a call under a setting, in its own process: an errno, 0, or a text with the reason why
-    the setting is impossible here."""
+    """Makes a call under a setting in a separate process. Returns an errno, 0, or a text with the reason why this
+    machine does not permit the setting."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

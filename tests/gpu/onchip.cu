@@ -2,9 +2,9 @@
  * tests/gpu/test_onchip.py. It prints one line per number.
  *
  *     onchip banks
- *         "banks WAYS CYCLES": a load of a warp of which WAYS lanes read different words of one
- *         bank. No stride gives this pattern of lanes. There are 32 banks of 4 bytes. The words
- *         contain an index, not an address.
+ *         "banks WAYS CYCLES": a load of a warp in which WAYS lanes each read different words of
+ *         the same bank. No stride gives this pattern of lanes. There are 32 banks of 4 bytes. The
+ *         words contain an index, not an address.
  *     onchip clusters
  *         Launches clusters by the CUDA runtime, with another amount of shared memory than reachd.
  *         "fits SIZE N": the number of clusters that CUDA reports to fit. "cluster SIZE SM ..": the
@@ -13,8 +13,8 @@
  *     onchip speed MIB WARPS LOADS [SM,SM,..]
  *         "speed WARPS LOADS SMS GB/s": random reads of 128 bytes of plain memory, by all SMs or
  *         by the listed SMs. Each SM reads within its own MIB. The time is the difference between
- *         the best of RUNS kernels and the best of RUNS that read twice as much, so that the start
- *         and the end of a kernel do not count.
+ *         the best of RUNS kernels and the best of RUNS kernels that read twice as much. So the
+ *         start and the end of a kernel do not count.
  */
 #include "common.cuh"
 

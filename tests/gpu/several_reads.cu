@@ -2,8 +2,8 @@
  *
  *     several_reads URI GPU IN_REACH_BYTES BYTES:ROW ...
  *
- * The program takes one to four allocations of BYTES with rows of ROW bytes, and gets a plan for
- * GPU from the source at URI (for reach_open). It prints three speeds in 10^9 items per second. In
+ * The program takes one to four allocations of BYTES with rows of ROW bytes. It gets a plan for GPU
+ * from the source at URI (for reach_open). It prints three speeds in 10^9 items per second. In
  * the first, all SMs read in IN_REACH_BYTES of all allocations together. In the second, all SMs
  * read in the whole allocations. In the third, the SMs read in the windows of the plan. ROW is a
  * multiple of 16, and at most 128.

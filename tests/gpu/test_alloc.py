@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the allocators of libreach-cuda on a real GPU: reach_device_alloc beside cudaMalloc in fragmented memory,
-compaction with the data checked on the device, and the pool for PyTorch if PyTorch is installed.
+"""Tests the allocators of libreach-cuda on a real GPU. It compares reach_device_alloc with cudaMalloc in fragmented
+memory, and checks the data on the device after compaction. If PyTorch is installed, it also tests the pool for PyTorch.
 
 REACH_ALLOC_JSON=FILE also stores the rates."""
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests reach_diagnose on a real GPU. Each kind of memory is named, classed as within reach or out of reach, and
-described correctly, in less than 100 ms and without a changed word. The test also covers the contiguous share of free
-memory, with none and with 5 % of it held in scattered pages, and the Python function. It prints a table last."""
+described correctly, in less than 100 ms and without a changed word. The test also covers the Python function, and the
+contiguous share of free memory if no pages or 5 % of it are held. It prints a table last."""
 import json
 import os
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the jobs of the papers on this GPU, at 2 GiB and at the largest size: every strategy finds the same result as
-the CPU. Speeds are printed, and only tests/bench/bench_jobs.py compares them with targets."""
+"""Tests the jobs of the papers on this GPU, at 2 GiB and at the largest size. Every strategy finds the result of the
+CPU. Speeds are printed, and only tests/bench/bench_jobs.py compares them with targets."""
 import json
 import os
 import subprocess

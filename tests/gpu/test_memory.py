@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the kinds of memory on a real GPU: two measurements at depth memory agree, and every number is possible; the
+"""Tests the kinds of memory on a real GPU. Two measurements at depth memory agree, and every number is possible. The
 test has no table of expected numbers. With several GPUs (CUDA_VISIBLE_DEVICES=0,1) each is measured, and the memory of
 peers must be in the result. The test prints the time and the memory of each depth, and the output of reachctl."""
 import os

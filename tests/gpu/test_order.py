@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests two GPUs of one host with processes that see both in another order, or one of them. Each job gets its own GPU's
-answer, by libreach in C, by reach.cuh and by the Python client. The test prints a table last.
+"""Tests two GPUs of one host. Both are visible to a process in another order, or only one of them is. Each job gets its
+own GPU's answer, by libreach in C, by reach.cuh and by the Python client. The test prints a table last.
 
   REACH_ORDER_BYTES   bytes of the random reads on each GPU, default 96 GiB
 """
@@ -54,7 +54,7 @@ def environment(visible):
 
 
 class Daemon:
-    """A reachd on a socket, which sees all GPUs of the node."""
+    """A reachd on a socket, to which all GPUs of the node are visible."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="reach-order-")
@@ -108,7 +108,7 @@ def run(command, visible):
 
 
 def try_process(t, daemon, name, visible, wanted, known):
-    """Runs a process that must see the GPUs `wanted`, in this order."""
+    """Runs a process that must list the GPUs `wanted`, in this order."""
     seen = [json.loads(line) for line in run([PROGRAM, daemon.url, str(BYTES)], visible).splitlines()]
     if not t.ok([row["uuid"] for row in seen] == wanted, name + ": the driver shows that", seen):
         return []

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests the store of the latest misses, which the TLB level of the SM groups has beside its sets: the number of its
-entries, and that only the SMs of a group share it. The test is a second method to find the groups, by other addresses
-and in plain memory.
+"""Tests the store of the latest misses, which the TLB level of the SM groups has beside its sets. It finds the number
+of its entries, and checks that only the SMs of a group share it. The test is a second method to find the groups, by
+other addresses and in plain memory.
 
   REACH_RECENT_GROUPS   number of groups to test, default 6; one SM of each walks
 """

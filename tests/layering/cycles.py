@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Modules of one layer do not use each other in a circle. Prints TAP.
+"""Tests that modules of one layer do not use each other in a circle. Prints TAP.
 
-A module is a source and the header of the same name, or a header alone. It uses another one of its layer if it names a
-function that the source of the other one defines and a header declares, an inline function of its header, or a struct,
-union, enum or typedef that its header defines. The types of a header without a source belong to the whole layer. A
-second test plants circles in a scratch tree.
+A module is a source and the header of the same name, or a header alone. It uses another module of its layer if it names
+a function that the other module's source defines and a header declares. It also uses that module if it names an inline
+function, struct, union, enum or typedef of the module's header. The types of a header without a source belong to the
+whole layer. A second test plants circles in a scratch tree.
 
     daemon/store: store -> store_runs (store_end_interrupted_runs) -> store (store_write_begin)
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Tests packaging/container/Containerfile without a container engine and without a registry. Its instructions are
 carried out one by one in a fresh Debian in a folder (mmdebstrap), which replaces its base image. Then the image's
-command runs with the user and the port that the file names, and sees nothing else of the machine. The test needs root
-and the archive; without them it is skipped with the reason. It does not cover the additions of an engine: layers, the
-registry, the entry in its store."""
+command runs with the user and the port that the file names, without access to other parts of the machine. The test
+needs root and the archive; without them it is skipped with the reason. It does not cover the additions of an engine:
+layers, the registry, the entry in its store."""
 import glob
 import http.client
 import json

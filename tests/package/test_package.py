@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""The Debian package on a bare machine: built, accepted by lintian, installed with apt, started by
-systemd under its sandbox, queried, reloaded, killed, removed, purged.
+"""Tests the Debian package on a bare machine: built, accepted by lintian, installed with apt, started by systemd under
+its sandbox, queried, reloaded, killed, removed, purged.
 
-The machine is a fresh Debian in a folder (mmdebstrap) with systemd as its first process, in
-namespaces of its own (boot.sh). That takes root; without it, or if the archive cannot be reached, the test is skipped
-with the reason.
+The machine is a fresh Debian in a folder (mmdebstrap) with systemd as its first process, in separate namespaces
+(boot.sh). The test needs root and the package archive; without them it is skipped with the reason.
 """
 import json
 import os

@@ -110,7 +110,7 @@ def a_figure_is_a_table_of_simulated_speeds():
     equal((figure["figure"], figure["simulated"], len(figure["rows"])), (4, True, 6))
     equal([target["id"] for target in figure["targets"]], ["P4"])
     assert all(row["cost"] > 0 for row in figure["rows"]), figure
-    # The paper says that the cost is "typically twice". Four of six jobs are near that, and the mean is below the band.
+    # The paper calls the cost "typically twice". Four of six jobs are near that, and the mean is below the band.
     equal(sum(1.4 < row["cost"] < 2.2 for row in figure["rows"]), 4, figure)
     equal([(part["what"], part["within"]) for part in figure["targets"][0]["parts"]], [("cost", False)])
 

@@ -4,16 +4,16 @@
  *     fragmented --frame-bytes=N [--gib=97] [--held=0,1,5,25] [--json=FILE]
  *
  * For each percentage of --held, 2 MiB pages at random places hold this share of the memory. All
- * SMs then read 128 bytes at random in an array of --gib GiB, in four cases: from cudaMalloc, from
- * reach_device_alloc, after reach_compact, and after another reach_compact once the held pages were
- * released. Before each compaction the program finds the scattered frames, chunk by chunk. It maps
- * the frames of a chunk again and again until they span the addresses of the array, so that the
- * same share of reads misses the TLB. A chunk with a low rate is scattered; the base is the rate of
- * memory in which nothing was held. After each compaction every word is verified.
+ * SMs then read 128 bytes at random in an array of --gib GiB. There are four cases: an array from
+ * cudaMalloc, from reach_device_alloc, after reach_compact, and after another reach_compact without
+ * held pages. Before each compaction the program finds the scattered frames, chunk by chunk. It
+ * maps the frames of a chunk several times to span the addresses of the array, so that the same
+ * share of reads misses the TLB. A chunk with a low rate is scattered; the base is the rate of
+ * memory without held pages. After each compaction every word is verified.
  *
- * Before that, the program tests each kind of host memory of reach_host_alloc: a kernel writes it
- * and the host reads it, and the other way around. It prints one table and writes the table as
- * JSON. The exit status is 1 if a word differs, or if a call fails.
+ * Before that, the program tests each kind of host memory of reach_host_alloc. A kernel writes the
+ * memory and the host reads it, and the other way around. The program prints one table and writes
+ * the table as JSON. The exit status is 1 if a word differs, or if a call fails.
  */
 #include "reach_alloc.h"
 
@@ -315,7 +315,8 @@ static row measure(double percent)
 
 /* ---- host memory ----------------------------------------------------------------------------- */
 
-/* Words in which the host or the GPU does not see the value that the other wrote, by kind. */
+/* Counts for each kind of memory the words in which the host or the GPU reads another value than the
+ * other wrote. */
 static uint64_t try_host_kinds(void)
 {
     static const char *const names[] = {"best", "pinned", "managed", "vmm"};

@@ -1,5 +1,5 @@
 /* For docs/kubernetes.md. */
-/* order.cu: tests whether each GPU that this process sees gets its own answer.
+/* order.cu: tests whether each visible GPU gets its own answer.
  *
  *     order URI BYTES
  *
@@ -8,8 +8,8 @@
  * the UUID. The second is for the number of the device. That number counts in the list of the
  * daemon, so the answer may be for another GPU, and the line contains whether libreach detects
  * that. It also contains three rates of random reads of 128 bytes over BYTES, in 10^9 bytes per
- * second: naive, in the windows of reach_table_get for the current device, and in the windows of
- * the second answer.
+ * second. The first rate is naive. The second is in the windows of reach_table_get for the current
+ * device, the third in the windows of the second answer.
  */
 #include "reach.cuh"
 

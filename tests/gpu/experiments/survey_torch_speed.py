@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # For docs/torch.md.
 """Measures the speed of reach.torch beside PyTorch's operators. It runs each operation, row size and strategy over the
-largest table and over 32 GiB, and three tables of 50, 40 and 30 GiB that are read together. Each row has the plan's
+largest table and over 32 GiB. It also reads three tables of 50, 40 and 30 GiB together. Each row has the plan's
 predictions. The tables are printed last; OUT/torch_speed.json is rewritten after each row.
 
   survey_torch_speed.py [OUT [PART...]]   needs PyTorch, Triton, and REACHD_URL (a daemon, or file:fingerprint.json)
