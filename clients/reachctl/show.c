@@ -39,7 +39,7 @@ enum exit_code command_show(struct client *client, const struct options *options
     if ((options->svg != NULL) != (options->operand != NULL) ||
         (options->operand && strcmp(options->operand, "curve") != 0))
         return client_usage_error(
-            "show takes no operand but that of --svg: show --svg curve, or show --gpu N", NULL);
+            "show accepts an operand only with --svg: show --svg curve, or show --gpu N", NULL);
     if (options->svg)
         return show_curve(client, options);
     client_gpu_path(options, "/fingerprint", path);
