@@ -92,7 +92,7 @@ def the_driver_lives_in_the_worker_alone():
 
 
 TROUBLES = [
-    # control, options, slug of the error, whether everything is given back
+    # setting of the stand-in, options, slug of the error, whether all memory is released
     ("gpu=h200,mode=2", (), {"gpu-busy"}, True),
     ("gpu=h200,fail=cuDevicePrimaryCtxRetain=46", (), {"gpu-busy"}, True),
     ("gpu=h200,others=144320M", (), {"gpu-no-memory"}, True),

@@ -383,7 +383,8 @@ def in_a_job_the_environment_comes_first():
 
 @case
 def the_locale_of_the_caller_is_as_it_was():
-    """All answers and refusals above were the same in both locales."""
+    """Tests that the locale of the programs has a decimal comma and is unchanged. All answers and refusals above were
+    right in this locale too."""
     if not HAS_COMMA:
         raise Skip("localedef is missing, or glibc would leak")
     for tool in [online, job.tool] + [o.tool for o in offline.values()]:

@@ -235,12 +235,12 @@ def a_daemon_goes_away_in_the_middle_of_a_job():
         equal(refusal(client.plan, UUID, bytes=3 * GIB)[0], "unreachable")
         equal(refusal(client.gpus)[0], "unreachable")
         equal(refusal(client.revalidate, plan)[0], "unreachable")
-    # The job's answer stays valid, and shows its age.
+    # The job's answer stays valid, and contains its age.
     table = before["placement"]["window_of_sm"]
     equal([by_c.ask("window", sm)["value"] for sm in range(16)], table)
     equal([plan.placement.window_of(sm) for sm in range(16)], table)
     assert by_c.ask("age")["value"] >= 0 and plan.age_s() > 0
-    # A stale answer is only given to jobs that accept it, with a mark; no new one is made.
+    # Only jobs that accept stale answers get one. It has a mark, and it is the old answer.
     by_c.ask("allow", 2)
     again = by_c.ask("plan", UUID, bytes=3 * GIB)
     equal({**again, "source": 1}, before)

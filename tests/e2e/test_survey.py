@@ -279,7 +279,7 @@ def a_gpu_that_two_hosts_claim_is_believed_of_neither():
     counted = "SELECT g.uuid FROM fleet_sighting s JOIN fleet_gpu g ON g.id = s.gpu WHERE s.counted = 1 AND " \
               "s.survey = %d ORDER BY g.uuid"
     equal(rows(said["db"], counted % 1), [("SIM-b",), ("SIM-c",)])
-    # The same holds if one of them has answered before, and reports no changes.
+    # The same holds if one of the two hosts has answered before, and reports no changes.
     first = survey(REAL, OTHER)
     said = survey(REAL, OTHER, liar.name, db=first["db"], code=4)
     equal([h["outcome"] for h in said["hosts"]], ["inconsistent", "unchanged", "inconsistent"])

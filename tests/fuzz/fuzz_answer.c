@@ -1,6 +1,6 @@
-/* fuzz_answer.c: the answer of a daemon, or of a program that poses as one, to libreach. The first
- * byte selects the request. In an accepted answer every SM is in an existing window, and the
- * windows cover the allocation. */
+/* fuzz_answer.c: gives any bytes to libreach as the answer of a daemon. The first byte selects the
+ * request. In an accepted answer every SM is in an existing window, and the windows cover the
+ * allocation. */
 #include "fuzz.h"
 
 #include "clients/c/answer.h"

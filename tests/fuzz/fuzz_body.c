@@ -1,5 +1,5 @@
-/* fuzz_body.c: the parts inside a request: a JSON body, a target, and list fields. The first byte
- * selects the part. */
+/* fuzz_body.c: reads any bytes as a part of a request: a JSON body, a target, or a list field. The
+ * first byte selects the part. */
 #include "fuzz.h"
 
 #include "api/handlers/auth.h"

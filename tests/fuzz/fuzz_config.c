@@ -1,5 +1,5 @@
-/* fuzz_config.c: the configuration file. It is refused with a reason, or the output of
- * --check-config reads as the same configuration. */
+/* fuzz_config.c: reads any bytes as the configuration file. It is refused with a reason, or the
+ * output of --check-config reads as the same configuration. */
 #include "fuzz.h"
 
 #include "config/config.h"

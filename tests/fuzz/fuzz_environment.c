@@ -1,4 +1,4 @@
-/* fuzz_environment.c: the variable in the environment of a job, which anyone may have written.
+/* fuzz_environment.c: reads any text as the variable in the environment of a job.
  * After an even first byte the text is used unchanged. After an odd one the text gets a correct
  * check, so that its fields are read, too. A value that is read holds its invariants, can be
  * planned from, and reads back as itself. */

@@ -1,4 +1,4 @@
-/* fuzz_fingerprint.c: a fingerprint as JSON, from a file or from another daemon. An accepted
+/* fuzz_fingerprint.c: reads any bytes as a fingerprint in JSON. An accepted
  * fingerprint holds its invariants and has the same name when it is read again. */
 #include "tests/unit/support/as_json.h"
 

@@ -1,6 +1,6 @@
-/* fuzz_host_answer.c: the answer of a host to a survey. The first byte selects whether the ids are
- * corrected first. Without the correction no changed fingerprint passes the check of its hash. An
- * accepted answer can be shown, and has no contradictions. */
+/* fuzz_host_answer.c: reads any bytes as the answer of a host to a survey. The first byte selects
+ * whether the ids are corrected first. Without the correction no changed fingerprint passes the
+ * check of its hash. An accepted answer can be shown, and has no contradictions. */
 #include "fuzz.h"
 
 #include "clients/fleet/host_answer.h"

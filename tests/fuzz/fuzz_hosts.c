@@ -1,5 +1,5 @@
-/* fuzz_hosts.c: lists of hosts, in each form. The first byte selects the form. Every accepted name
- * is its own canonical spelling, occurs once, and can be shown. */
+/* fuzz_hosts.c: reads any bytes as a list of hosts. The first byte selects the form. Every accepted
+ * name is its own canonical spelling, occurs once, and can be shown. */
 #include "fuzz.h"
 
 #include "clients/fleet/hosts.h"

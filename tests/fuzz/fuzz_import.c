@@ -1,6 +1,6 @@
-/* fuzz_import.c: measurement files of other tools. The first byte selects the kind of file name, or
- * the place at which the bytes are split into two files. The result is a fingerprint that holds its
- * invariants. */
+/* fuzz_import.c: imports any bytes as measurement files of other tools. The first byte selects the
+ * kind of file name, or the place at which the bytes are split into two files. The result is a
+ * fingerprint that holds its invariants. */
 #include "fuzz.h"
 
 #include "fingerprint/fingerprint_check.h"

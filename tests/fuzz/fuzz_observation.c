@@ -1,5 +1,5 @@
-/* fuzz_observation.c: the output of a worker: lines, and in each an observation, a GPU, its limits
- * or a probe. An accepted line must be written again in the same words. */
+/* fuzz_observation.c: reads any bytes as the output of a worker. Each line has an observation, a
+ * GPU, its limits or a probe. An accepted line must be written again in the same words. */
 #include "tests/unit/support/as_json.h"
 
 #include "fuzz.h"
@@ -28,7 +28,7 @@ static void again(const struct observation *o)
     observation_free(&back);
 }
 
-/* Parses the same line after its numbers were taken out; it is as valid or as invalid as before. */
+/* Parses a line without its array of numbers. The result must be valid or invalid like before. */
 static void in_parts(const char *line, size_t length, bool good)
 {
     struct observation_values values = {.numbers = NULL};

@@ -1,4 +1,4 @@
-/* fuzz_request.c: the bytes of a client connection, for the whole HTTP server in this process. Each
+/* fuzz_request.c: sends any bytes over a connection to an HTTP server in this process. Each
  * answer is well-formed at its start, and the server is ready for the next connection. */
 #include "fuzz.h"
 

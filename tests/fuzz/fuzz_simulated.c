@@ -1,5 +1,5 @@
-/* fuzz_simulated.c: the text of a simulated GPU. An accepted text is printed and reads as the same
- * struct, byte for byte. */
+/* fuzz_simulated.c: reads any text as the description of a simulated GPU. An accepted text is
+ * printed and reads as the same struct, byte for byte. */
 #include "fuzz.h"
 
 #include "gpu/sim/sim_desc.h"

@@ -1,5 +1,5 @@
-/* fuzz_trace_accelsim.c: any bytes as a kernel trace of Accel-Sim. An imported trace can be read
- * again and has all records that were counted. */
+/* fuzz_trace_accelsim.c: imports any bytes as a kernel trace of Accel-Sim. An imported trace can be
+ * read again and has all records that were counted. */
 #include "fuzz_trace.h"
 
 static enum status import(FILE *in, struct rlt_writer *w, struct import_counts *counts,

@@ -1,5 +1,5 @@
-/* fuzz_trace_csv.c: any bytes as rows of addresses. An imported trace can be read again and has all
- * records that were counted. */
+/* fuzz_trace_csv.c: imports any bytes as rows of addresses. An imported trace can be read again and
+ * has all records that were counted. */
 #include "fuzz_trace.h"
 
 static enum status import(FILE *in, struct rlt_writer *w, struct import_counts *counts,

@@ -1,5 +1,5 @@
-/* fuzz_trace_nvbit.c: any bytes as the output of NVBit's mem_trace. An imported trace can be read
- * again and has all records that were counted. */
+/* fuzz_trace_nvbit.c: imports any bytes as the output of NVBit's mem_trace. An imported trace can
+ * be read again and has all records that were counted. */
 #include "fuzz_trace.h"
 
 static enum status import(FILE *in, struct rlt_writer *w, struct import_counts *counts,

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 
-/* Check results of the runtime and of the driver; 0 means success in both. */
+/* Ends the program if a call of the runtime or of the driver fails. Both return 0 for success. */
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         const int result_ = (int)(call);                                                           \
@@ -19,8 +19,8 @@
         }                                                                                          \
     } while (0)
 
-/* Mixes the bits of a number. It is a bijection with mix(0) = 0 (splitmix64, Steele, Lea, Flood
- * 2014). */
+/* Mixes the bits of a number by splitmix64 (Steele, Lea, Flood 2014). It is a bijection, and mix(0)
+ * is 0. */
 static __host__ __device__ inline uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;

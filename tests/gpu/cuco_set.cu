@@ -27,7 +27,8 @@ enum { SLOTS_PER_KEY = 2 };
 
 /* ---- the two sets --------------------------------------------------------------------------- */
 
-/* Gives the slots of a stock set from existing memory, and small objects from CUDA. */
+/* An allocator that places the slots of a stock set in existing memory, and small objects in memory
+ * from CUDA. */
 struct borrowed {
     void *memory;
     uint64_t bytes;
@@ -107,7 +108,7 @@ struct mixed {
     }
 };
 
-/* The keys from `from` on, computed at their use. */
+/* An iterator over the keys from number `from` on, which are computed when they are used. */
 static auto made(uint64_t from)
 {
     return thrust::make_transform_iterator(thrust::counting_iterator<uint64_t>(from), mixed{});

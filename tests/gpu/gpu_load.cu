@@ -187,7 +187,7 @@ static int work_until_told(const char *kind, const char *size)
     printf("working\n");
     fflush(stdout);
     for (unsigned turn = 1;;) {
-        /* The next batch is queued as soon as the batch before the last has ended. */
+        /* The next batch is queued while the current one runs, so that the GPU is never idle. */
         if (working && (turn < 2 || cudaEventQuery(ends[turn % 2]) == cudaSuccess))
             queue_work(&w, ends, turn++);
         if (!has_input(working ? 0 : -1))

@@ -100,7 +100,7 @@ static reach_ranges make_ranges(uint32_t count, uint64_t below)
     return ranges;
 }
 
-/* Arrays for `count` keys; freed at the end. */
+/* Arrays for `count` keys, which are freed when the object ends. */
 template <class Key, class Position> struct arrays {
     uint64_t count;
     Key *in, *out, *other;

@@ -269,7 +269,7 @@ def the_least_pytorch_is_the_same_everywhere():
 
 @case
 def the_model_of_the_examples_starts_without_triton():
-    """The part that is visible without PyTorch; test_torch_dlrm.py runs it."""
+    """Tests the part of the example that works without PyTorch. test_torch_dlrm.py runs the example."""
     program = os.path.join(common.ROOT, "clients", "examples", "dlrm.py")
     text = output(STUBS + "torch.library.custom_op = print\nsys.modules['triton'] = None\n"
                   "sys.argv = ['dlrm.py', '--help']\n"

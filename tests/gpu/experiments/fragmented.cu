@@ -88,7 +88,7 @@ static void load_driver(void)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* Each warp reads lines of its own random order, eight in flight. */
+/* Each warp reads lines in its own random order, with eight loads in flight. */
 __global__ void __launch_bounds__(BLOCK) read_lines(const char *base, uint64_t lines, uint32_t rounds,
                                                     uint32_t *sink)
 {
@@ -247,7 +247,7 @@ static compacted compact(reach_pool *pool, char *array, double before_gbps)
     CHECK(reach_compact(pool, &o, &c.done, &why));
     c.wrong = verify(array, bytes);
     c.gbps = read_gbps(array, 1024, 3);
-    /* Seconds of reading until the faster reads have made up for the time. */
+    /* After this time of reading, the faster reads have saved the time of the compaction. */
     if (c.gbps > 1.02 * before_gbps)
         c.break_even_s = c.done.ns / 1e9 / (c.gbps / before_gbps - 1);
     return c;

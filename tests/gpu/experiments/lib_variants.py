@@ -27,7 +27,7 @@ def _queue(queues, w, PAIRED: tl.constexpr):
 
 @triton.jit
 def _step(w, DRAW: tl.constexpr, PAIRED: tl.constexpr):
-    """The increment of a draw."""
+    """Returns the increment of a queue for one draw."""
     one = w.to(tl.int64) * 0 + DRAW
     return one << (32 * w).to(tl.int64) if PAIRED else one
 

@@ -120,7 +120,7 @@ static double measure_windows(const reach_windows &windows, const uint4 *base)
     return gbps;
 }
 
-/* One window for all SMs. */
+/* Makes one window for all SMs. */
 static double measure_naive(uint64_t bytes, const uint4 *base)
 {
     std::vector<int16_t> table(REACH_SM_MAX, 0);

@@ -124,7 +124,7 @@ static void launch_check(const struct setup *s)
     CHECK(cudaMemset(s->control, 0, 96 * sizeof(u32)));
 }
 
-/* Finds the SM ids. */
+/* Finds the ids of the SMs that exist. */
 static void take_census(struct setup *s)
 {
     u32 seen[SM_SLOTS], positions[SM_SLOTS] = {0}, n = 0;

@@ -178,7 +178,7 @@ class Daemon:
 
 
 class Neighbor:
-    """The process of lib_neighbor.py; with `kind` None there is no process."""
+    """The process of a neighbor; if `kind` is None there is no process."""
 
     def __init__(self, kind):
         self.process = None

@@ -307,7 +307,7 @@ def bag_variants():
 
 
 class Limited:
-    """A kernel with at most this many registers per thread."""
+    """A kernel that is compiled for at most this number of registers per thread."""
 
     def __init__(self, kernel, registers):
         self.kernel, self.registers = kernel, registers
