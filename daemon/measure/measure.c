@@ -141,7 +141,7 @@ static enum status measure_repeat(struct attempt *a, uint32_t tries, struct err 
                        MEASURE_TRIES, verdict_name(why->verdict), why->message);
     if (a->set.excluded.count > MEASURE_MAX_EXCLUDED)
         return err_set(err, STATUS_DISTURBED,
-                       "%zu of %zu observations were not clean, the last: %s",
+                       "%zu of %zu observations were not clean; the last reason: %s",
                        a->set.excluded.count, a->set.excluded.count + a->set.count, why->message);
     nanosleep(&pause, NULL);
     return STATUS_OK;

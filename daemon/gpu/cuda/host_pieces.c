@@ -25,8 +25,9 @@ static enum status check_adjacent(const struct cuda_api *api, char *host, uint64
         *base = address;
     return address == *base + at
                ? STATUS_OK
-               : err_set(err, STATUS_NOT_SUPPORTED,
-                         "the driver maps pieces of registered memory apart from each other");
+               : err_set(
+                     err, STATUS_NOT_SUPPORTED,
+                     "cannot use registered memory: the driver does not map its pieces adjacently");
 }
 
 enum status host_pieces_register(const struct cuda_api *api, void *host, uint64_t bytes,
