@@ -269,8 +269,8 @@ def measured_state(simulated):
 
 
 def measuring_daemon(*options):
-    """A daemon that measures its GPUs. A sanitized one is four times as slow, so it finds them measured. Unit tests
-    and tests/sim cover most of that work under the same sanitizer."""
+    """A daemon that measures its GPUs. A sanitized daemon is four times as slow, so its state file has them measured.
+    Unit tests and tests/sim cover most of that work under the same sanitizer."""
     return measured_daemon(*options) if SANITIZED else Daemon(*options)
 
 

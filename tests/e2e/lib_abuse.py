@@ -88,7 +88,7 @@ REFUSED = {
                                 b"\r\n{}\r\n0\r\n\r\n",
 }
 
-# nginx also refuses these, and an application over libmicrohttpd cannot see them.
+# nginx also refuses these requests. An application over libmicrohttpd gets no sign of their faults.
 LEFT = {
     "NUL in a value": field(b"X-A: b\0c"),  # the library cuts the value there; it is used for nothing
     "folded field": GET + b"X-A: b\r\n c\r\n\r\n",  # arrives joined, as RFC 9112 allows

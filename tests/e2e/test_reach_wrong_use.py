@@ -164,7 +164,7 @@ def a_file_is_replaced_during_a_job():
 
 @case
 def a_fingerprint_that_is_stale():
-    # The UUID is the same, and SMs 3 and 4 have changed places: the check on start detects that.
+    # SMs 3 and 4 have changed places on a GPU with an equal UUID. The check at the start detects that.
     daemon = node(OTHER_GROUPS, "--no-measure-on-start")
     until("the check has found it", lambda: daemon.gpus()[0]["fingerprint_stale"])
     by_c, tcp, python, python_tcp = clients(daemon)

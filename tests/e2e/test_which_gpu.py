@@ -107,7 +107,7 @@ def a_name_that_is_none_gets_a_sentence():
         problem = daemon.get("/v1/gpus/" + name)
         equal(problem.status, status, name)
         assert text in problem.json()["detail"], problem.json()
-    # Two UUIDs begin alike if they share no longer prefix than "GPU-" and one digit; this searches for a pair.
+    # Finds a pair of UUIDs whose common prefix is "GPU-" and one digit.
     first = [uuid[:5] for uuid in uuids]
     for begin in {b for b in first if first.count(b) > 1}:
         assert "beginning of several" in daemon.get("/v1/gpus/" + begin).json()["detail"]
@@ -186,7 +186,7 @@ def a_gpu_that_fails_is_listed_without_a_fingerprint():
     gpus = reach(daemon, "unknown", "failed", "unknown", "unknown")
     assert "cuDeviceGetUuid" in gpus[1]["last_error"]["text"] and gpus[1]["uuid"].startswith("GPU-"), gpus[1]
     daemon.stop()
-    # Without NVML such a GPU has no name; the list still contains it.
+    # Without NVML the failed GPU has no UUID, so it is reported only in the text of the list.
     daemon = node(*FOUR, "fail=cuDeviceGetUuid/1=999", state=":memory:", nvml=False)
     answer = daemon.json("/v1/gpus")
     equal(len(answer["gpus"]), 3)

@@ -73,7 +73,7 @@ def series_are_few():
     rows = run["server"].query('count by (gpu) ({gpu!=""})')
     equal(len(rows), len(gpus))
     most = max(value for _, value in rows)
-    # recorded ones of each GPU are among them
+    # the metrics include recorded ones of each GPU
     assert 20 < most <= SERIES_A_GPU, most
     samples = max(value for _, value in run["server"].query("scrape_samples_scraped"))
     print(f"# note: at most {most:.0f} series with a GPU's UUID; {samples:.0f} samples a scrape")

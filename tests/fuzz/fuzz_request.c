@@ -210,7 +210,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         first = false;
     }
     run();
-    shutdown(fd, SHUT_WR); /* an event of its own: the library misses one that comes with data */
+    shutdown(fd, SHUT_WR); /* after all data: the library misses an end that comes with data */
     run();
     (void)receive(fd, first);
     close(fd);

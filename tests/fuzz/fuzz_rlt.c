@@ -1,6 +1,6 @@
-/* fuzz_rlt.c: reads any bytes as an .rlt trace, unchanged and with corrected checks. A trace that
- * is read once is written and read again, and is the same. The records of a loaded trace lie at
- * their stated places. */
+/* fuzz_rlt.c: reads any bytes as an .rlt trace, unchanged and with corrected checks. An accepted
+ * trace is written and read again, and must be equal. The records of a loaded trace lie at their
+ * stated places. */
 #include "fuzz.h"
 
 #include "clients/lab/trace/rlt_format.h"

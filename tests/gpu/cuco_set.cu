@@ -22,7 +22,7 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
-enum : key { EMPTY = 0 /* mix(0) is not a key: the first one is mix(1) */ };
+enum : key { EMPTY = 0 /* mix(0) is not a key, because the first key is mix(1) */ };
 enum { SLOTS_PER_KEY = 2 };
 
 /* ---- the two sets --------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <vector>
 
 /* Maps `bytes` of virtual memory to handles of `run` bytes in random order, always the same order.
- * It is never given back, because the process ends. */
+ * The memory is released when the process ends. */
 static char *scattered_memory(uint64_t bytes, uint64_t run)
 {
     CUmemAllocationProp prop = {};

@@ -29,8 +29,8 @@ SCATTERED_RUN = 2 * common.MIB
 BUFFERS = (1 << 12, 1 << 16, 1 << 20)
 MOVED = {"gather": 128, "grouping": 64}  # bytes of an item, as what-if counts them
 ACCESSES = {"gather": 1, "grouping": 2}  # of an item: what-if's buffers are of accesses
-# One warp in this many is traced. All are traced, because a grouping returns to a bucket after a time that depends on
-# the other warps. The largest buffer also has to fit into the trace of a gather.
+# One warp in this number of warps is traced. All warps are traced, because a grouping returns to a bucket after a time
+# that depends on the other warps. The largest buffer also has to fit into the trace of a gather.
 EVERY = 1
 AGREE = 0.10
 

@@ -32,8 +32,8 @@ MAY_INCLUDE = {
     "snapshot": ["fingerprint"],
     "compare": ["fingerprint"],
     "planner": ["fingerprint"],
-    # Requests in, answers out: handlers, encode, decode. They do not use the HTTP transport, so that libreach can
-    # link them.
+    # Handlers, encode and decode turn a request into an answer. They do not use the HTTP transport, so that libreach
+    # can link them.
     "api": ["snapshot", "planner", "fingerprint"],
     "server": ["api", "snapshot", "fingerprint"],
     "measure": ["worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot"],
@@ -67,7 +67,7 @@ MAY_INCLUDE = {
     "kernels": [],
 }
 
-# The headers for jobs stand alone, and so does the code that runs inside Slurm: they do not even include base.
+# The headers for jobs and the code that runs inside Slurm stand alone, and do not even include base.
 ALONE = ("clients/c/reach.h", "clients/cuda/", "clients/slurm/")
 
 # Headers from outside that belong to some layers only. The cuda source has its own mirror header, so the C build

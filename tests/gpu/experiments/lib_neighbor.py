@@ -37,7 +37,7 @@ class Orders:
         self.end = False
 
     def follow(self, done, wait=False):
-        """Obeys the pending orders; with `wait` it waits for one."""
+        """Executes the pending orders. With `wait` it first waits for an order."""
         while not self.end and select.select([sys.stdin], [], [], None if wait else 0)[0]:
             line = sys.stdin.readline().strip()
             self.end = not line

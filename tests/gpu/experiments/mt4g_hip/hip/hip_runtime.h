@@ -1,5 +1,5 @@
 /* The part of HIP that MT4G uses, over the CUDA runtime. It replaces hipcc for NVIDIA on machines
- * that only have nvcc. Test of this project only (tests/gpu/experiments/mt4g.sh); the reachd
+ * that only have nvcc. Only the test tests/gpu/experiments/mt4g.sh uses it; the reachd
  * programs do not use it. */
 #ifndef REACH_TEST_HIP_RUNTIME_H
 #define REACH_TEST_HIP_RUNTIME_H
