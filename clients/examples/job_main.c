@@ -88,7 +88,7 @@ static bool do_size(const struct course *c, uint32_t i, struct job_run *run, cha
                job_measure(c->job, run, c->sm_slots, why);
     }
     if (run->bytes == 0)
-        return job_fail(why, "cannot plan a largest size: --dry-run uses no GPU; name sizes");
+        return job_fail(why, "--dry-run requires sizes: add --bytes SIZE");
     return get_plan(c, run, why);
 }
 

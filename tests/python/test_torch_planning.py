@@ -251,7 +251,7 @@ def output(code):
 @case
 def what_is_missing_is_said_in_one_sentence():
     for name, custom_op, words in (("torch", True, "pip install torch"), ("triton", True, "pip install triton"),
-                                   ("", False, "needs PyTorch 2.4 or later, and this is 1.13.1: pip install --upgrade "
+                                   ("", False, "needs PyTorch 2.4 or later, not 1.13.1: pip install --upgrade "
                                                "torch")):
         text = output(STUBS + f"torch.library.custom_op = print\nsys.modules[{name!r}] = None\n"
                       f"if not {custom_op}: del torch.library.custom_op\n"
