@@ -141,7 +141,7 @@ def wrong_use_is_an_error_that_says_so():
     for options, status, words in (
             (("--reachd", "unix:" + common.folder + "/nothing", "--bytes", "1G"), 1, "nothing"),
             (("--reachd", WHERE, "--gpu", "7", "--bytes", "1G"), 1, "7"),
-            (("--reachd", WHERE), 1, "name sizes"),
+            (("--reachd", WHERE), 1, "--dry-run requires sizes"),
             (("--reachd", WHERE, "--bytes", "1X"), 2, "1X"),
             (("--reachd", "http://"), 1, "http")):
         got, out, err = job("sampling", "--dry-run", *options)
