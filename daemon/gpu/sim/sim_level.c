@@ -302,7 +302,7 @@ void sim_sharing_put(struct sim_writer *w, const struct sim_desc *d, const uint1
     } else if (k > 0) {
         sim_text_put(w, "%u", k);
     } else {
-        for (uint16_t g = 0; g < sim_sharing_count(d, of_sm); g++) {
+        for (uint32_t g = 0; g < sim_sharing_count(d, of_sm); g++) {
             sim_text_put(w, g > 0 ? ":" : "");
             sim_text_put_ids(w, d, of_sm, g);
         }
