@@ -323,7 +323,7 @@ static void serve_reload(struct serve *s)
     }
     config_free(&fresh);
     if (pipeline_rediscover(s->pipeline, &err))
-        log_error("the driver is not queried for its GPUs: %s", err.text);
+        log_error("cannot query the driver for its GPUs: %s", err.text);
     serve_report_status(s, true);
 }
 

@@ -58,4 +58,4 @@ lint-types:
 	    --no-error-summary
 
 format:
-	$(CLANG_FORMAT) -i $(C_FILES)
+	$(Q)$(CLANG_FORMAT) -i $(C_FILES)

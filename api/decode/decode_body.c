@@ -1,8 +1,8 @@
 /* decode_body.c: decodes the only request body that this API reads.
  *
  * The text is scanned before jansson parses it. One pass refuses more than 16 levels of brackets or
- * more than 1024 values, which bounds the cost of a hostile body. Malformed text, duplicate keys,
- * unknown keys and wrong types are refused with a JSON pointer (RFC 6901).
+ * more than 1024 values. These limits bound the cost of a hostile body. Malformed text, duplicate
+ * keys, unknown keys and wrong types are refused with a JSON pointer (RFC 6901).
  */
 #include "api/decode/decode.h"
 

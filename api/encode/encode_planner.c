@@ -364,8 +364,13 @@ char *encode_planner_call(const struct snapshot_gpu *gpu, const struct planner_c
     case PLANNER_FIT:
         encode_fit(&t, &call->fit);
         break;
-    default:
+    case PLANNER_EXPLAIN:
         write_explanation(&t, &call->explain);
+        break;
+    case PLANNER_MEMORY: /* encode_memory_choices */
+    case PLANNER_NONE:
+    case PLANNER_COUNT:
+        break;
     }
     json_writer_close(&t, '}');
     return json_writer_end(&t, out_bytes);

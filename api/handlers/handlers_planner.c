@@ -45,10 +45,16 @@ static enum status plan(const struct snapshot_gpu *gpu, struct planner_call *cal
     case PLANNER_FIT:
         call->fit.request.fingerprint_id = id;
         return fit_plan(fp, &call->fit.request, &call->fit.answer, err);
-    default:
+    case PLANNER_EXPLAIN:
         call->explain.request.fingerprint_id = id;
         return explain_loss(fp, &call->explain.request, &call->explain.answer, err);
+    case PLANNER_MEMORY: /* handlers_memory */
+    case PLANNER_NONE:
+    case PLANNER_COUNT:
+        break;
     }
+    return err_set(err, STATUS_INTERNAL, "no function of the planner has the number %d",
+                   (int)call->function);
 }
 
 void handlers_planner(struct handlers_context *c, const struct request *request,

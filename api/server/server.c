@@ -245,11 +245,13 @@ enum status api_share_slots(struct api_listener *listeners, uint32_t count, stru
         files.rlim_cur >= sum + RESERVED_FDS)
         return STATUS_OK;
     if (files.rlim_cur < RESERVED_FDS + count)
-        return err_set(
-            err, STATUS_NOT_PERMITTED,
-            "the limit of open files is %llu; reachd needs at least %u: %u, and a connection for "
-            "each of %u sockets. Raise LimitNOFILE= of the service, or ulimit -n",
-            (unsigned long long)files.rlim_cur, RESERVED_FDS + count, RESERVED_FDS, count);
+        return err_set(err, STATUS_NOT_PERMITTED,
+                       "the limit of open files is %llu, but reachd needs at least %u: %u for its "
+                       "own files and "
+                       "one connection for each of %u sockets. Raise LimitNOFILE= of the service, "
+                       "or ulimit -n",
+                       (unsigned long long)files.rlim_cur, RESERVED_FDS + count, RESERVED_FDS,
+                       count);
     room = files.rlim_cur - RESERVED_FDS;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t share = listeners[i].connection_limit * room / sum;

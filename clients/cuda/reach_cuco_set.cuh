@@ -130,7 +130,8 @@ template <class Key> __global__ void reach_set_fill(Key *slots, uint64_t count, 
  * clear, insert, contains and find enqueue kernels that fill the GPU, allocate nothing and wait for
  * nothing; they can be captured in a graph. Iterators must be random access and refer to memory of
  * the device. All calls of one set go to one stream at a time, because they share the queues of the
- * windows. No other kernel may occupy all SMs of a window, because its keys would not be served;
+ * windows. No other kernel may occupy all SMs of a window, because the keys of that window would not be
+ * served;
  * check detects this afterwards. Keys spread over the windows in proportion to the windows'
  * lengths, except for a deviation of the square root of their number. Like a set of cuco, a window
  * must not become full. */

@@ -368,8 +368,8 @@ static cudaError_t reach_partition_computed(void *temp, size_t &temp_bytes, In i
 
 /* Partitions keys alone. Keys are integers of 4 or 8 bytes: indices in the units of `ranges` (rows,
  * words, ..). `offsets_out[ranges.count + 1]` and `counts_out[ranges.count]` are on the device;
- * either may be NULL. Several threads may call all functions at a time, each with its own
- * workspace. */
+ * either may be NULL. Several threads may call any of the functions at the same time, each
+ * with its own workspace. */
 template <class Key>
 static cudaError_t reach_partition_keys(void *temp, size_t &temp_bytes, const Key *keys_in,
                                         Key *keys_out, uint64_t count, const reach_ranges &ranges,

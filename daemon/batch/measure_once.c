@@ -126,7 +126,7 @@ static enum status measure_once_check_stored(struct measure_once *o, struct err 
     store_health(o->store, &health);
     if (health.last_error.status == STATUS_OK)
         return STATUS_OK;
-    return err_set(err, health.last_error.status, "the results are not stored: %s",
+    return err_set(err, health.last_error.status, "cannot store the results: %s",
                    health.last_error.text);
 }
 

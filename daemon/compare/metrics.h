@@ -31,8 +31,8 @@ bool metrics_is_of_chip(const char *name);
  * class to another. */
 bool metrics_is_tracked(const char *name);
 /* Returns whether the number can also be compared with other chips. The miss penalty of a level
- * beyond the first is excluded, because it is measured for one random group. The least and the most
- * of all groups are in "topology.groups.miss_penalty_cycles". */
+ * beyond the first is excluded, because it is measured for one random group. The smallest and
+ * the largest penalty of all groups are in "topology.groups.miss_penalty_cycles". */
 bool metrics_is_judged(const char *name);
 
 #endif

@@ -513,8 +513,9 @@ enum status probe_check(const struct probe_spec *spec, const struct gpu_limits *
         return err_set(err, STATUS_NOT_SUPPORTED, "probe: clusters have at most %u SMs",
                        limits->cluster_sms);
     if (spec->memory == MEMORY_PEER && spec->peer >= limits->peer_count)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: peer is %u, the node has %u",
-                       spec->peer, limits->peer_count);
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "probe: peer %u does not exist; the node has %u peers", spec->peer,
+                       limits->peer_count);
     if (spec->memory != MEMORY_DEVICE)
         return STATUS_OK; /* the source makes its range as long as needed */
     uint64_t need = probe_range_bytes(spec, limits->sm_count);

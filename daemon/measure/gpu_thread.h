@@ -9,7 +9,7 @@
 struct gpu_listing;
 struct gpu_thread;
 
-/* Main function of a GPU's thread; `self` is the struct gpu_thread. */
+/* Runs the thread of a GPU. `self` is the struct gpu_thread. */
 void *gpu_thread_main(void *self);
 
 /* Queues a measurement for `thread`, or joins a measurement that waits. The mutex is held. Returns

@@ -18,7 +18,8 @@ static bool leaves_open(const struct fingerprint *known, const struct fingerprin
     return false;
 }
 
-/* Returns whether the previous measurement, which contradicted the known fingerprint, agrees. */
+/* Returns whether the previous measurement, which contradicted the known fingerprint, agrees
+ * with this one. */
 static bool is_confirmed(const struct knowledge *k, const struct fingerprint *measured)
 {
     char reason[MERGE_REASON_BYTES];

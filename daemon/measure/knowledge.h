@@ -28,7 +28,8 @@ struct knowledge {
 
 /* Adds this measurement to the known results and writes them to `*out`. `quiet` means that no probe
  * was disturbed and no other process had the GPU open. Returns STATUS_INCONCLUSIVE if the
- * measurement finds no reach (fingerprint_is_conclusive) and that is not an answer yet. Returns
+ * measurement finds no reach (fingerprint_is_conclusive) and has to be repeated before this result
+ * counts. Returns
  * STATUS_DISTURBED if it contradicts the known results and is not confirmed yet; then measure
  * again. Returns STATUS_NO_MEMORY if memory runs out. */
 enum status knowledge_join(struct knowledge *k, const struct fingerprint *measured, bool quiet,

@@ -78,11 +78,11 @@ struct store_limits {
  * always kept whole. */
 void store_set_limits(struct store *store, const struct store_limits *limits);
 
-/* Does maintenance. One thread of the daemon repeats store_maintain and store_wait. Tries to make
- * an unusable file usable, checks all rows after a start and after each damaged row, and deletes
- * rows beyond the limits. `*out_recreated` is true if the file was damaged beyond its rows. In that
- * case it is quarantined, and the store is empty. Returns the first failure; the health has the
- * information for clients. */
+/* Does maintenance; one thread of the daemon repeats store_maintain and store_wait. A call tries to
+ * make an unusable file usable, checks all rows after a start and after each damaged row, and
+ * deletes rows beyond the limits. `*out_recreated` is true if the file was damaged beyond its rows.
+ * In that case it is quarantined, and the store is empty. Returns the first failure; the health has
+ * the information for clients. */
 enum status store_maintain(struct store *store, bool *out_recreated, struct err *err);
 #define STORE_NO_TIMEOUT ((nsec_t)UINT64_MAX)
 /* Sleeps until there is work, the health has changed, or `most` has passed. */

@@ -269,8 +269,9 @@ static enum status finish(sqlite3 *db, int64_t run, const struct rendered *measu
 
     s = check_running(db, run, of_run, sizeof(of_run), err);
     if (s == STATUS_OK && strcmp(of_run, uuid) != 0)
-        s = err_set(err, STATUS_INVALID_ARGUMENT, "the fingerprint is of %s, run %lld of %s", uuid,
-                    (long long)run, of_run);
+        s = err_set(err, STATUS_INVALID_ARGUMENT,
+                    "the fingerprint is for %s, but run %lld is for %s", uuid, (long long)run,
+                    of_run);
     if (s == STATUS_OK)
         s = insert_fingerprint(db, insert_measured, run, measured, err);
     if (s == STATUS_OK)
@@ -300,7 +301,7 @@ enum status store_finish_run(struct store *store, int64_t run, const struct fing
     enum status s;
 
     if (strcmp(measured->gpu.uuid, known->gpu.uuid) != 0)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "the stored result is of %s, not of %s",
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the stored result is for %s, not for %s",
                        known->gpu.uuid, measured->gpu.uuid);
     s = render_fingerprint(measured, &as_measured, err);
     if (s == STATUS_OK)

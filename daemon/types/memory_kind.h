@@ -23,7 +23,7 @@ enum memory_kind {
     MEMORY_MANAGED_HOST,
     MEMORY_HOST_REGISTERED,
     MEMORY_HOST_REGISTERED_HUGE,
-    MEMORY_PEER, /* must be the last, because there can be several peers */
+    MEMORY_PEER, /* the last kind, because a node can have several peers */
     MEMORY_KIND_COUNT
 };
 

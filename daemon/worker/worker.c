@@ -264,7 +264,8 @@ enum status worker_start(const char *executable, const struct gpu_options *optio
     w->fd = -1;
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->wake_fd < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
-        status = err_set(err, STATUS_IO, "no descriptors for a worker: %s", strerror(errno));
+        status =
+            err_set(err, STATUS_IO, "cannot create the sockets of a worker: %s", strerror(errno));
         goto out;
     }
     w->fd = pair[0];

@@ -278,7 +278,7 @@ def wrk(port, path, connections, seconds, script):
 
 TITLE = """# How well the service serves
 
-Written by `tests/bench/bench_service.py --write`, a section each for `make bench` and `make soak`.
+`tests/bench/bench_service.py --write` writes this page. It has a section for `make bench` and one for `make soak`.
 
 """
 

@@ -239,7 +239,7 @@ def origin_of(url):
 
 
 def axe_source():
-    """Returns the text of axe.min.js, which .ci/deps fetches into build/browser, or "" if it could not."""
+    """Returns the text of axe.min.js, which .ci/deps fetches into build/browser, or "" if that file is missing."""
     found = glob.glob(os.path.join(ROOT, "build", "browser", "**", "axe.min.js"), recursive=True)
     if not found:
         return ""

@@ -457,7 +457,7 @@ def sockets_are_taken_from_the_service_manager():
 
 @case
 def too_few_files_are_refused_with_a_sentence():
-    for files, wanted in ((32, "the limit of open files is 32; reachd needs at least 67"),
+    for files, wanted in ((32, "the limit of open files is 32, but reachd needs at least 67"),
                           (70, "http: serving at most 6 connections instead of 1344: the limit of open files is 70")):
         limit = ("sh", "-c", f"ulimit -n {files} && exec \"$@\"", "sh")
         if files == 32:

@@ -1,5 +1,5 @@
 """lib_schemas.py: the JSON schemas that Kubernetes publishes for each release, in the strict form that allows no
-other field (the PyPI package kubernetes-validate contains them; .ci/deps puts it under build/fleet)."""
+other field. They come from the PyPI package kubernetes-validate, which .ci/deps puts under build/fleet."""
 import glob
 import json
 import os

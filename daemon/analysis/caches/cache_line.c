@@ -15,7 +15,7 @@
 enum {
     MOST_SECTORS = 16, /* largest number of sectors of a line */
     SPACED_SAMPLES = 1024,
-    SPACED_SECTOR = 32, /* bytes; an eighth of it is a whole number of words */
+    SPACED_SECTOR = 32, /* in bytes; a multiple of eight words */
     SPACINGS = 6
 };
 

@@ -7,10 +7,11 @@
  * is therefore probed once more. An onset by chance does not come back. Nothing makes pages hit
  * that do not fit.
  *
- * If those pages fit, the onset is searched for again beyond them (levels.c).
+ * If the pages at the upper end of the bracket now fit, the onset is searched for again beyond the
+ * bracket (levels.c).
  *
- * A step of the sweep that led to no entry is also walked again, because a step that a change of
- * the clock has caused does not come back.
+ * A step of the sweep that led to no entry is also walked again. A step that was caused by a
+ * change of the clock does not come back.
  *
  * A quiet measurement confirms once. If an observation was disturbed or interrupted, two
  * confirmations must agree, and every row of pairs needs a second vote.

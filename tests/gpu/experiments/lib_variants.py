@@ -3,11 +3,11 @@
 constants of a kernel select the variant.
 
 A queue is an int64 counter of pieces. These constants occur in several kernels:
-  LATER    the next piece is drawn while the rows of the piece before are read, and the program waits for its number
-           after these rows; LANES is then the number of threads of a program
-  PAIRED   (two windows) both queues are halves of one number, so a draw also returns the position of the other
-           window; a program that is more than AHEAD pieces before that window waits, for at most POLLS polls
-           (AHEAD 0: it never waits)
+  LATER    The next piece is drawn while the rows of the previous piece are read. After these rows, the program waits
+           for the number of the next piece. LANES is the number of threads of a program.
+  PAIRED   (two windows) Both queues are halves of one number, so a draw also returns the position of the other
+           window. A program waits if it is more than AHEAD pieces before that window, for at most POLLS polls.
+           If AHEAD is 0, a program never waits.
 """
 import triton
 import triton.language as tl

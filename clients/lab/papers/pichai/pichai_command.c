@@ -120,11 +120,10 @@ static uint32_t check_exact(void)
     const bool matrix = done && e.matrix_bits == 48 * 47 * 3;
     printf("U1   figure 8: %u loads one walk after the other, %u scheduled; 12 and 7 exactly: %s\n",
            e.serial_loads, e.scheduled_loads, verdict_name(walks));
-    printf(
-        "U2   figure 19: %u fetches, packed %u; misses %u+%u+%u, of the first two TLB-aware %u; 6, "
-        "3, 2+3+2, 2 exactly: %s\n",
-        e.stack_fetches, e.packed_fetches, e.packed_misses[0], e.packed_misses[1],
-        e.packed_misses[2], e.aware_misses, verdict_name(packing));
+    printf("U2   figure 19: %u fetches, packed %u; misses %u+%u+%u, TLB-aware %u in the first two; "
+           "equal to the paper's 6, 3, 2+3+2, 2: %s\n",
+           e.stack_fetches, e.packed_fetches, e.packed_misses[0], e.packed_misses[1],
+           e.packed_misses[2], e.aware_misses, verdict_name(packing));
     printf("U3   section 8.2: the common page matrix takes %u bits; 48 x 47 x 3 exactly: %s\n",
            e.matrix_bits, verdict_name(matrix));
     return (uint32_t)walks + (uint32_t)packing + (uint32_t)matrix;

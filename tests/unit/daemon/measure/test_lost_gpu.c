@@ -433,8 +433,8 @@ static void a_gpu_is_reset_while_it_is_measured(void **state)
     memcpy(first, gpu->fingerprint_id, sizeof first);
 
     fails(&n, first);
-    /* The GPU is removed, and its state becomes lost. Until then its probes fail, because a check
-     * that reads the old list would otherwise find the GPU unchanged. */
+    /* The GPU is removed, and its state becomes lost. The test lets its probes fail
+     * until then; otherwise a check that reads the old list would find the GPU unchanged. */
     show_all("");
     gpu = reaches(&n, 0, "SIM-one", GPU_STATE_LOST);
     assert_int_equal(gpu->last_error.status, STATUS_NO_DRIVER);
