@@ -11,8 +11,8 @@
  * If other processes use the GPU too, each process has all SMs for a time slice (2 ms on an H200).
  * Translations may be lost after a time slice of another process. So the latency kernels read
  * %clock at every load. If more than REACH_AWAY_CYCLES lie between two loads, the GPU was away. The
- * interrupted point, repeat of a round or pair is then repeated. A point is repeated as a whole
- * REACH_WHOLE_AGAIN times, then from its last timed load on. After REACH_MOST_FUTILE futile
+ * interrupted point, pair, or repeat of a round is then measured again. A point is repeated as a
+ * whole REACH_WHOLE_AGAIN times, then from its last timed load on. After REACH_MOST_FUTILE futile
  * attempts the values are 0.
  */
 #ifndef REACH_KERNELS_ABI_H

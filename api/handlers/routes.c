@@ -288,7 +288,7 @@ static bool has_param(const struct route *route, const char *name)
     return false;
 }
 
-/* Returns whether the route has all parameters of the request; otherwise the reply is a 400. */
+/* Returns whether the route has all parameters of the request; if not, the reply is a 400. */
 static bool check_params(const struct route *route, const struct request *request,
                          struct reply *reply)
 {

@@ -36,7 +36,7 @@ void config_print_help(FILE *out)
 
     fputs(
         "reachd: measures how far each GPU of this node translates addresses without a miss, and\n"
-        "answers over HTTP where a job should work.\n"
+        "reports over HTTP which SM of a job should use which addresses.\n"
         "\n"
         "An option is given as --log-level debug, as REACHD_LOG_LEVEL=debug in the environment,\n"
         "or as log-level = debug in the configuration file; the first of these wins. A switch is\n"

@@ -626,10 +626,11 @@ static const struct member shared_members[] = {
           "Loads of one warp, by width_bytes, then by stride_bytes."),
      LONG, IN(SHARED), .ordered = true},
 };
-static const struct object shared_object =
-    DEFINE(fingerprint_shared, shared_members, "SharedMemory",
-           "The shared memory of an SM. Consecutive words of bank_bytes lie in consecutive banks. "
-           "Lanes of a warp that load different words of one bank take one pass each.");
+static const struct object shared_object = DEFINE(
+    fingerprint_shared, shared_members, "SharedMemory",
+    "The object describes the shared memory of an SM. Consecutive words of bank_bytes bytes lie "
+    "in consecutive banks. "
+    "Lanes of a warp that load different words of one bank take one pass each.");
 
 static const struct member cluster_size_members[] = {
     {NUMBER(cluster_size, sms, "Number of blocks of a cluster, one per SM."), FOR_PLANNER, KEY,

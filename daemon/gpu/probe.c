@@ -18,8 +18,7 @@ enum {
     CONCURRENCY_SCALE = 64, /* above PROBE_MAX_IN_FLIGHT */
     MIN_DURATION_US = 100,
     MAX_DURATION_US = 100000,
-    BACKING_PER_RUN =
-        16, /* the memory behind the range has at least the length of this number of runs */
+    BACKING_PER_RUN = 16, /* minimum length of the memory behind the range, in runs */
     /* Each of REACH_MAX_SMS SMs has at least one line for any choice of the windows. */
     MIN_REGION_BYTES = PROBE_LINE_BYTES * REACH_MAX_SMS,
     MAX_GRANULES = 1 << 19 /* largest number of granules of a set that have sides; each takes one

@@ -30,7 +30,7 @@ static enum status token_read(int fd, const char *path, char out[TOKEN_BYTES], s
     for (size_t i = 0; i < length; i++) {
         if (text[i] <= ' ' || text[i] > '~')
             return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "the token in %s must have only visible ASCII characters", path);
+                           "the token in %s must contain only visible ASCII characters", path);
     }
     if (length < TOKEN_MIN_CHARS || length > TOKEN_MAX_CHARS)
         return err_set(err, STATUS_INVALID_ARGUMENT,

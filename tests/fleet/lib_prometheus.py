@@ -50,7 +50,7 @@ class Server:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def hasten(self, name, interval_s):
-        """Rules that the shipped file evaluates seldom are evaluated at the common interval."""
+        """Makes all rules use the common interval, also those with a longer interval in the shipped file."""
         path = os.path.join(self.folder, "etc", name)
         with open(path, encoding="utf-8") as file:
             text = file.read()

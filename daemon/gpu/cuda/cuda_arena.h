@@ -74,7 +74,7 @@ struct cuda_arena {
     struct cuda_alias runs; /* range of the last READ over scattered memory */
     uint64_t runs_bytes;    /* length of the runs, from runs.base; bulk slots follow */
     uint64_t runs_end;      /* end of the mapped bulk slots behind the runs */
-    uint64_t line_offset;   /* offset in the line handle of the line that the pages share
+    uint64_t line_offset;   /* offset, in its handle, of the line that the pages share
                                (cuda_probe_choose_line) */
     bool line_known;        /* true if line_offset was chosen, for the SM `line_sm` */
     uint16_t line_sm;

@@ -1,4 +1,4 @@
-"""Lists of tables that are read together, and gather_tables, their rows.
+"""Lists of tables that are read together. gather_tables returns their rows.
 
 The tables may be allocated apart. They have one plan, requested with the list of their lengths (up to 16; longer lists
 are split). One launch reads all of them, in runs of all whole tables that fit within the reach. If one table is longer
