@@ -216,10 +216,11 @@ static enum exit_code print_text(const struct table *t, bool markdown)
     printf("%s (%s), fingerprint %s: an SM group reaches %s of %s.\n", t->fp.gpu.name,
            origin_name(t->fp.gpu.origin), t->id, format_size(t->fp.windows.reach_bytes.v, reach),
            format_size(t->fp.gpu.memory_bytes, memory));
-    printf("Predicted gain of the best strategy over naive, input of %.6g bytes per access, %s.\n",
+    printf("The tables have the predicted gain of the best strategy over naive access,\n"
+           "for an input of %.6g bytes per access, %s.\n",
            t->input_bytes, scan);
-    puts("w windows, f filtered windows, s scopes, p partitioned windows; 1.0: no strategy gains; "
-         "-: not measured.");
+    puts("A letter names the best strategy: w is windows, f is filtered windows, s is scopes,\n"
+         "and p is partitioned windows. At 1.0 no strategy gains. A gain of - was not measured.");
     for (int work = 0; work < WORK_COUNT; work++) {
         puts("");
         print_table(t, work, markdown ? "|" : "");
