@@ -77,7 +77,8 @@ static const struct member set_members[] = {
     {NUMBER(set_run, sets, "Number of sets with these ways."), IN_LEVEL(SETS), POSITIVE},
 };
 static const struct object set_object =
-    DEFINE(set_run, set_members, "TlbLevelSetSize", "The sets of a level that have the same ways.");
+    DEFINE(set_run, set_members, "TlbLevelSetSize",
+           "The object describes the sets of a level that have the same number of ways.");
 
 static const struct member level_members[] = {
     {NUMBER(tlb_level, level, "Number of the level. Level 1 is nearest to the SM."), FOR_PLANNER,
@@ -137,7 +138,7 @@ static const struct member level_members[] = {
      MEASURED, .max = 1},
 };
 const struct object level_object =
-    DEFINE(tlb_level, level_members, "TlbLevel", "One level of the TLB.");
+    DEFINE(tlb_level, level_members, "TlbLevel", "The object describes one level of the TLB.");
 
 static const struct member beyond_members[] = {
     {NUMBER(fingerprint_beyond, probed_bytes, "Largest footprint that was walked.")},
@@ -147,9 +148,10 @@ static const struct member beyond_members[] = {
     {NUMBER(fingerprint_beyond, walk_cycles, "Cycles of a page walk that misses in every level."),
      IN(BEYOND), MEASURED},
 };
-static const struct object beyond_object = DEFINE(
-    fingerprint_beyond, beyond_members, "FingerprintTlbBeyond",
-    "Properties beyond the last level that was found. A measurement of depth full probes them.");
+static const struct object beyond_object =
+    DEFINE(fingerprint_beyond, beyond_members, "FingerprintTlbBeyond",
+           "The object describes the translation of addresses beyond the last level that was "
+           "found. A measurement of depth full probes these properties.");
 
 #define PAGE_BYTES(key, a, text)                                                                   \
     .name = (key), .type = MEMBER_U64_MAYBE, .offset = (a) * sizeof(struct maybe_u64),             \
@@ -164,7 +166,7 @@ static const struct member page_members[ALLOCATION_COUNT] = {
 };
 static const struct object page_object = {
     .name = "FingerprintTlbPageBytes",
-    .doc = "Page sizes with which memory is mapped, by kind of allocation.",
+    .doc = "The object has the page sizes with which memory is mapped, by kind of allocation.",
     .members = page_members,
     .count = ALLOCATION_COUNT};
 
@@ -178,7 +180,8 @@ static const struct member tlb_members[] = {
      IN(PAGE_BYTES), .label = "pages of allocations"},
 };
 static const struct object tlb_object =
-    DEFINE(fingerprint, tlb_members, "FingerprintTlb", "Translation of addresses.");
+    DEFINE(fingerprint, tlb_members, "FingerprintTlb",
+           "The object describes the translation of addresses.");
 
 /* ---- topology ---- */
 
@@ -209,7 +212,8 @@ static const struct member group_members[] = {
              "value is known.")},
 };
 static const struct object group_object =
-    DEFINE(sm_group, group_members, "TopologyGroup", "The SMs that share one translation level.");
+    DEFINE(sm_group, group_members, "TopologyGroup",
+           "The object describes one group of SMs that share a translation level.");
 
 static const struct member disabled_members[] = {
     {NUMBER(disabled_sms, sm_count,
@@ -235,8 +239,9 @@ static const struct member disabled_members[] = {
 };
 static const struct object disabled_object =
     DEFINE(disabled_sms, disabled_members, "Disabled",
-           "SMs that this chip lacks, compared with the smallest regular die that explains its "
-           "groups. Missing units that leave no trace in the groups are not included.");
+           "The object describes the SMs that this chip lacks, compared with the smallest "
+           "regular die that explains the groups of the chip. Missing units that leave no trace "
+           "in the groups are not included.");
 
 static const struct member slow_members[] = {
     {SPECIAL(groups, slow_pair, groups, MEMBER_TWO_GROUPS,
@@ -248,7 +253,8 @@ static const struct member slow_members[] = {
           "within one reach.")},
 };
 static const struct object slow_object =
-    DEFINE(slow_pair, slow_members, "GroupPairsSlow", "Two groups that slow each other down.");
+    DEFINE(slow_pair, slow_members, "GroupPairsSlow",
+           "The object describes two groups that slow each other down.");
 
 static const struct member pairs_members[] = {
     {NUMBER(group_pairs, measured, "Number of pairs that were measured.")},
@@ -268,8 +274,8 @@ static const struct member pairs_members[] = {
 };
 static const struct object pairs_object =
     DEFINE(group_pairs, pairs_members, "GroupPairs",
-           "Pairs of groups that read at the same time, each in its own window. Both windows "
-           "together exceed one reach.");
+           "The object describes pairs of groups that read at the same time, each in its own "
+           "window. The two windows together exceed one reach.");
 
 static const struct member topology_members[] = {
     {NUMBER(topology, level, "TLB level whose sharing defines the groups."), IN(GROUPS), DESIGN,
@@ -306,8 +312,9 @@ static const struct member topology_members[] = {
      .label = "SM groups"},
     {HIDDEN(topology, sm_miss_penalty_cycles, MEMBER_SM_PENALTIES), IN(GROUP_PENALTIES), MEASURED},
 };
-static const struct object topology_object = DEFINE(
-    topology, topology_members, "Topology", "Groups of SMs that share translation structures.");
+static const struct object topology_object =
+    DEFINE(topology, topology_members, "Topology",
+           "The object describes the groups of SMs that share translation structures.");
 
 /* ---- throughput ---- */
 
@@ -323,7 +330,7 @@ static const struct member windows_members[] = {
 };
 static const struct object windows_object =
     DEFINE(fingerprint_windows, windows_members, "FingerprintWindows",
-           "The numbers from which windows are computed.");
+           "The object has the numbers from which windows are computed.");
 
 /* A point of the curve, or of the curve of another kind of memory. */
 #define CURVE_POINT_ROWS(in, how)                                                                  \
@@ -350,7 +357,8 @@ static const struct object windows_object =
     }
 static const struct member curve_point_members[] = {CURVE_POINT_ROWS(IN(CURVE), MEASURED)};
 static const struct object curve_point_object =
-    DEFINE(curve_point, curve_point_members, "ThroughputCurve", "Random reads of one region.");
+    DEFINE(curve_point, curve_point_members, "ThroughputCurve",
+           "The object has the throughput of random reads of one region.");
 
 static const struct member rate_point_members[] = {
     {NUMBER(curve_point, region_bytes, "Length of the region."), FOR_PLANNER, KEY, POSITIVE},
@@ -362,7 +370,8 @@ static const struct member rate_point_members[] = {
      FOR_PLANNER, IN(RATES), DIFFED, EVIDENCE(curve_point, by_group_gbps), MEASURED},
 };
 static const struct object rate_point_object =
-    DEFINE(curve_point, rate_point_members, "AccessRatePoint", "Random accesses of one region.");
+    DEFINE(curve_point, rate_point_members, "AccessRatePoint",
+           "The object has the throughput of random accesses to one region.");
 
 static const struct member rate_members[] = {
     {NAME(access_rate, access, access_words, "Kind of access."), FOR_PLANNER, KEY},
@@ -376,7 +385,8 @@ static const struct member rate_members[] = {
      FOR_PLANNER, .ordered = true, .columns = "point_evidence", .element = "region of % "},
 };
 static const struct object rate_object =
-    DEFINE(access_rate, rate_members, "AccessRate", "Random accesses of one kind by all SMs.");
+    DEFINE(access_rate, rate_members, "AccessRate",
+           "The object has the throughput of random accesses of one kind by all SMs.");
 
 static const struct member throughput_members[] = {
     {NUMBER(throughput, plateau_gbps, "Throughput of random reads of 128 bytes within the reach."),
@@ -394,9 +404,10 @@ static const struct member throughput_members[] = {
      FOR_PLANNER, IN(RATES), OPTIONAL, .ordered = true, .element = "% of % bytes, ",
      .label = "random accesses of other kinds"},
 };
-static const struct object throughput_object = DEFINE(
-    throughput, throughput_members, "Throughput",
-    "Random 128-byte reads by all SMs. The member rates has random accesses of other kinds.");
+static const struct object throughput_object =
+    DEFINE(throughput, throughput_members, "Throughput",
+           "The object has the throughput of random 128-byte reads by all SMs. The member rates "
+           "has the throughput of random accesses of other kinds.");
 
 /* ---- contiguity ---- */
 
@@ -417,8 +428,9 @@ static const struct member contiguity_members[] = {
 };
 static const struct object contiguity_object =
     DEFINE(fingerprint_contiguity, contiguity_members, "Contiguity",
-           "Cost of a miss out of reach, in memory whose aligned frames are one run of physical "
-           "memory, and in other memory.");
+           "The object has the cost of a miss out of reach, in contiguous memory and in "
+           "scattered memory. Memory is contiguous if each aligned frame is one run of physical "
+           "memory.");
 
 /* ---- L2 ---- */
 
@@ -446,8 +458,9 @@ static const struct member l2_members[] = {
 };
 static const struct object l2_object =
     DEFINE(fingerprint_l2, l2_members, "L2",
-           "The two sides of the L2. A hash of the physical address of a line selects its side, "
-           "and an SM of the other side waits longer for the line.");
+           "The object describes the two sides of the L2. A hash of the physical address of a "
+           "line selects the side of the line. An SM of the other side waits longer for the "
+           "line.");
 
 /* ---- working sets ---- */
 
@@ -470,7 +483,8 @@ static const struct member working_set_members[] = {
 };
 static const struct object working_set_object =
     DEFINE(working_set, working_set_members, "WorkingSet",
-           "Random reads of one set by all SMs, through all caches.");
+           "The object has the throughput of random reads of one set by all SMs, through all "
+           "caches.");
 
 /* ---- caches ---- */
 
@@ -485,7 +499,8 @@ static const struct member carveout_members[] = {
 };
 static const struct object carveout_object =
     DEFINE(cache_carveout, carveout_members, "CacheCarveout",
-           "L1 at one division of the array that L1 and shared memory share.");
+           "The object describes the L1 at one division of the array that the L1 and shared "
+           "memory share.");
 
 static const struct member cache_members[] = {
     {NAME(cache_facts, kind, cache_words, "Name of the cache."), FOR_PLANNER, KEY},
@@ -531,7 +546,7 @@ static const struct member cache_members[] = {
 };
 const struct object cache_object =
     DEFINE(cache_facts, cache_members, "Cache",
-           "One data cache, measured with dependent loads of one thread.");
+           "The object describes one data cache, measured with dependent loads of one thread.");
 
 static const struct member latency_members[] = {
     {NUMBER(fingerprint_latency, p1_cycles, "Cycles of a load with its data in L1."), IN(LATENCY),
@@ -568,7 +583,8 @@ static const struct member latency_members[] = {
 };
 const struct object latency_object =
     DEFINE(fingerprint_latency, latency_members, "Latency",
-           "Time of one load of one thread, by the location of its data and of its translation.");
+           "The object has the time of one load of one thread, by the location of the data and "
+           "of the translation.");
 
 /* ---- shared memory, clusters, parallelism ---- */
 
@@ -591,7 +607,7 @@ static const struct member shared_width_members[] = {
 };
 static const struct object shared_width_object =
     DEFINE(shared_width, shared_width_members, "SharedMemoryWidth",
-           "Loads of all lanes of a warp from shared memory.");
+           "The object describes loads of all lanes of a warp from shared memory.");
 
 static const struct member shared_stride_members[] = {
     {NUMBER(shared_stride, width_bytes, "Bytes that one lane loads."), KEY, POSITIVE},
@@ -604,7 +620,8 @@ static const struct member shared_stride_members[] = {
 };
 static const struct object shared_stride_object =
     DEFINE(shared_stride, shared_stride_members, "SharedMemoryStride",
-           "Loads of one warp whose lanes load stride_bytes apart.");
+           "The object describes loads of one warp whose lanes load at a distance of "
+           "stride_bytes.");
 
 static const struct member shared_members[] = {
     {NUMBER(fingerprint_shared, sm_bytes, "Shared memory of an SM that the driver reports."),
@@ -649,7 +666,8 @@ static const struct member cluster_size_members[] = {
      IN(CLUSTERS), EVIDENCE(cluster_size, bytes_per_cycle), MEASURED},
 };
 static const struct object cluster_size_object =
-    DEFINE(cluster_size, cluster_size_members, "ClustersSize", "Clusters of one size.");
+    DEFINE(cluster_size, cluster_size_members, "ClustersSize",
+           "The object describes clusters of one size.");
 
 static const struct member clusters_members[] = {
     {NUMBER(fingerprint_clusters, largest,
@@ -673,7 +691,8 @@ static const struct member clusters_members[] = {
 };
 static const struct object clusters_object =
     DEFINE(fingerprint_clusters, clusters_members, "Clusters",
-           "Thread block clusters, whose SMs load from each other's shared memory.");
+           "The object describes thread block clusters, whose SMs load from each other's shared "
+           "memory.");
 
 static const struct member concurrency_members[] = {
     {NUMBER(concurrency_point, warps, "Warps on each SM."), KEY, POSITIVE},
@@ -682,7 +701,8 @@ static const struct member concurrency_members[] = {
 };
 static const struct object concurrency_object =
     DEFINE(concurrency_point, concurrency_members, "ParallelismSurface",
-           "Random reads of 128 bytes by all SMs, with this number of warps and loads.");
+           "The object has the throughput of random reads of 128 bytes by all SMs, for one "
+           "number of warps and one number of loads.");
 
 static const struct member sms_point_members[] = {
     {NUMBER(sms_point, sms, "Number of SMs that read. The SMs are spread over the groups."), KEY,
@@ -691,7 +711,8 @@ static const struct member sms_point_members[] = {
 };
 static const struct object sms_point_object =
     DEFINE(sms_point, sms_point_members, "ParallelismBySm",
-           "Random reads by some SMs with the most loads in flight.");
+           "The object has the throughput of random reads by some SMs with the most loads in "
+           "flight.");
 
 static const struct member parallelism_members[] = {
     {NUMBER(fingerprint_parallelism, plateau_gbps, "Highest throughput of the surface."),
@@ -722,17 +743,19 @@ static const struct member parallelism_members[] = {
           "Throughput by ascending sms."),
      LONG, IN(PARALLELISM), .ordered = true, .label = "by SMs"},
 };
-static const struct object parallelism_object = DEFINE(
-    fingerprint_parallelism, parallelism_members, "Parallelism",
-    "Number of loads and SMs that keep memory busy with random reads of 128 bytes, each SM within "
-    "the reach of its own TLB. A number is enough if it reaches 95 % of the plateau.");
+static const struct object parallelism_object =
+    DEFINE(fingerprint_parallelism, parallelism_members, "Parallelism",
+           "The object has the number of loads and SMs that keep memory busy with random reads "
+           "of 128 bytes. Each SM reads within the reach of its own TLB. A number is enough if "
+           "it reaches 95 % of the plateau.");
 
 /* ---- memory ---- */
 
 static const struct member memory_point_members[] = {
     CURVE_POINT_ROWS(IN_MEMORY, .class = CLASS_NONE)};
 static const struct object memory_point_object =
-    DEFINE(curve_point, memory_point_members, "KindOfMemoryCurve", "Random reads of one region.");
+    DEFINE(curve_point, memory_point_members, "KindOfMemoryCurve",
+           "The object has the throughput of random reads of one region.");
 
 static const struct member memory_members[] = {
     {NAME(memory_facts, kind, memory_words, "Kind of allocation of the memory."), FOR_PLANNER, KEY},
@@ -789,8 +812,8 @@ static const struct member memory_members[] = {
 };
 const struct object memory_object =
     DEFINE(memory_facts, memory_members, "KindOfMemory",
-           "One kind of memory beside plain device memory. Numbers are of random reads of 128 "
-           "bytes, if the description has no other access.");
+           "The object describes one kind of memory beside plain device memory. A number is for "
+           "random reads of 128 bytes, unless its description names another access.");
 
 /* ---- the whole ---- */
 
@@ -821,15 +844,15 @@ static const struct member conditions_members[] = {
 };
 static const struct object conditions_object =
     DEFINE(fingerprint_conditions, conditions_members, "FingerprintConditions",
-           "The conditions of the measurement.");
+           "The object has the conditions of the measurement.");
 
 static const struct member source_members[] = {
     {NUMBER(fingerprint_source, id, "Id of the fingerprint of that measurement alone.")},
     {NAME(fingerprint_source, depth, depth_words, "Depth of that measurement.")},
     {NUMBER(fingerprint_source, taken_at, "Date of that measurement.")},
 };
-const struct object source_object =
-    DEFINE(fingerprint_source, source_members, "KeptSource", "An earlier measurement.");
+const struct object source_object = DEFINE(fingerprint_source, source_members, "KeptSource",
+                                           "The object describes an earlier measurement.");
 
 static const struct member fingerprint_members[] = {
     {NAME(fingerprint, depth, depth_words,
@@ -890,5 +913,6 @@ static const struct member fingerprint_members[] = {
     {OBJECT(fingerprint, conditions, conditions_object, "Conditions of the measurement."),
      FOR_PLANNER},
 };
-const struct object fingerprint_object = DEFINE(fingerprint, fingerprint_members, "Fingerprint",
-                                                "The results of the measurements of one GPU.");
+const struct object fingerprint_object =
+    DEFINE(fingerprint, fingerprint_members, "Fingerprint",
+           "The object has the results of the measurements of one GPU.");
