@@ -70,8 +70,9 @@ struct reach_alloc_error {
 /* ---- pools ---------------------------------------------------------------------------------- */
 
 enum reach_host_kind {
-    REACH_HOST_BEST = 0,    /* the first available kind of reach_pool_options.host_order */
-    REACH_HOST_PINNED = 1,  /* cuMemHostAlloc */
+    REACH_HOST_BEST = 0, /* the first available kind of reach_pool_options.host_order */
+    REACH_HOST_PINNED =
+        1, /* huge pages of the process, registered with the driver piece by piece */
     REACH_HOST_MANAGED = 2, /* managed memory located at the host that the device accesses */
     REACH_HOST_VMM = 3      /* host memory by the virtual memory API */
 };
@@ -121,13 +122,44 @@ enum reach_alloc_status reach_device_free(struct reach_pool *pool, void *array, 
 
 /* ---- host memory ---------------------------------------------------------------------------- */
 
-/* Allocates host memory that kernels of the pool's device can access at the same address. The
- * number of bytes that the GPU reaches at full speed differs by kind and node; reachd measures it.
- * `*used` (may be NULL) receives the kind. */
-enum reach_alloc_status reach_host_alloc(struct reach_pool *pool, enum reach_host_kind kind,
-                                         uint64_t bytes, void **out, enum reach_host_kind *used,
+enum { REACH_HOST_ANY_NODE = -1, REACH_HOST_MAX_DEVICES = 64 };
+
+struct reach_host_options {
+    size_t size;
+    uint64_t bytes; /* 1 .. 2^50 */
+    enum reach_host_kind kind;
+    int32_t node; /* NUMA node of the pages plus 1; 0 means the node that is nearest to the pool's
+                     device; REACH_HOST_ANY_NODE leaves the choice to the kernel */
+    uint32_t threads;       /* threads that write each page first; 0 means one for each CPU that the
+                               process may use, at most 64 */
+    uint32_t device_count;  /* more devices that access the memory, at most 64 */
+    const int32_t *devices; /* their CUDA ordinals */
+    /* Reports how many bytes have pages, for each further 64 MiB. It is called by the thread of
+     * the caller and must not call the pool. May be NULL. */
+    void (*progress)(void *context, uint64_t done_bytes, uint64_t bytes);
+    void *context;
+    uint64_t piece_bytes; /* bytes of pinned memory that one call of the driver receives, a multiple
+                             of 2 MiB; 0 means 512 MiB. Other processes that call the driver wait
+                             for a call of 4 GiB up to 1.7 s, if the host gave its pages to the
+                             machine only now. A copy by cudaMemcpy must not cross the end of a
+                             piece; kernels may */
+};
+
+/* Allocates host memory that kernels access at the address that the CPU uses. All pages exist when
+ * the call returns. Pinned memory contains zeros; the contents of other kinds are
+ * undefined. The distance within which kernels read each kind at full speed differs by node; reachd
+ * measures it. `*used` (may be NULL) receives the kind.
+ *
+ * The pages are written by many threads and given to the driver in pieces, because one call of the
+ * driver for all of them takes about ten times as long and delays other processes that use the
+ * driver. Other calls with the pool do not wait for this one. Returns REACH_ALLOC_NO_MEMORY, before
+ * it takes any page, if the host or a cgroup of the process has less memory available. */
+enum reach_alloc_status reach_host_alloc(struct reach_pool *pool,
+                                         const struct reach_host_options *options, void **out,
+                                         enum reach_host_kind *used,
                                          struct reach_alloc_error *error);
-/* Waits for `stream` (see reach_device_free), then frees. */
+/* Waits for `stream`, or for all work of the device if it is NULL, then frees. REACH_NO_STREAM
+ * means that the caller has waited. `memory` may be NULL. */
 enum reach_alloc_status reach_host_free(struct reach_pool *pool, void *memory, void *stream,
                                         struct reach_alloc_error *error);
 

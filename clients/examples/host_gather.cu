@@ -132,7 +132,11 @@ static bool make_from_pool(state *s, memory_kind kind, u64 bytes, memory *out, c
                                     : kind == MEMORY_MANAGED_HOST ? REACH_HOST_MANAGED
                                                                   : REACH_HOST_VMM;
     reach_alloc_error error;
-    if (reach_host_alloc(s->pool, of_pool, bytes, &out->host, NULL, &error) != REACH_ALLOC_OK)
+    reach_host_options options = {};
+    options.size = sizeof options;
+    options.bytes = bytes;
+    options.kind = of_pool;
+    if (reach_host_alloc(s->pool, &options, &out->host, NULL, &error) != REACH_ALLOC_OK)
         return job_fail(why, "%s", error.text);
     out->from_pool = true;
     out->device = (const u32 *)out->host;

@@ -28,6 +28,8 @@ static cu_result add_range(enum memory_kind kind, size_t bytes, void *host, cu_d
         void *const at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         va = at == MAP_FAILED ? 0 : (uintptr_t)at;
+    } else if (kind == MEMORY_HOST_REGISTERED) { /* the device uses the address of the process */
+        va = (uintptr_t)host;
     } else {
         va = fake_take_va(&fake.devices[fake.current], bytes, 2 * MIB);
     }

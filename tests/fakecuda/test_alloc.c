@@ -22,7 +22,7 @@
 #define FAR_MEMORY "50/1@2000,64K,64+90,0+0,20"
 #define SMALL                                                                                      \
     "gpu=cc=9.0 sms=2 memory=256M l1=8@2M/sm;miss=20 plateau=100 host_memory=1G "                  \
-    "host-pinned=" FAR_MEMORY " host-virtual=" FAR_MEMORY " managed-host=" FAR_MEMORY
+    "host-registered=" FAR_MEMORY " host-virtual=" FAR_MEMORY " managed-host=" FAR_MEMORY
 
 enum { MAX_ARRAYS = 40, MAX_RANDOM = 16 };
 static const uint64_t FRAME = 4 * MIB;
@@ -625,10 +625,18 @@ static void a_lost_context_is_an_error(void **state)
 
 /* ---- host memory ---- */
 
+static struct reach_host_options host_of(int kind, uint64_t bytes)
+{
+    return (struct reach_host_options){.size = sizeof(struct reach_host_options),
+                                       .kind = (enum reach_host_kind)kind,
+                                       .bytes = bytes};
+}
+
 static void every_kind_of_host_memory(void **state)
 {
     (void)state;
     struct reach_pool_options o = options_of(0);
+    struct reach_host_options host;
     struct reach_pool *pool;
     enum reach_host_kind used;
     void *p[4];
@@ -638,25 +646,136 @@ static void every_kind_of_host_memory(void **state)
     o.host_order[1] = REACH_HOST_PINNED;
     assert_int_equal(reach_pool_open(&o, &pool, NULL), REACH_ALLOC_OK);
     for (int k = REACH_HOST_BEST; k <= REACH_HOST_VMM; k++) {
-        assert_int_equal(
-            reach_host_alloc(pool, (enum reach_host_kind)k, 3 * MIB, &p[k], &used, NULL),
-            REACH_ALLOC_OK);
+        host = host_of(k, 3 * MIB);
+        assert_int_equal(reach_host_alloc(pool, &host, &p[k], &used, NULL), REACH_ALLOC_OK);
         assert_int_equal(used, k == REACH_HOST_BEST ? REACH_HOST_MANAGED : k);
     }
-    assert_int_equal(stats_of(pool).host_bytes, 13 * MIB);
+    /* Each has whole huge pages. */
+    assert_int_equal(stats_of(pool).host_bytes, 16 * MIB);
     assert_int_equal(reach_host_free(pool, p[1], NULL, NULL), REACH_ALLOC_OK);
     assert_int_equal(reach_host_free(pool, p[1], NULL, NULL), REACH_ALLOC_INVALID_ARGUMENT);
     assert_int_equal(reach_host_free(pool, p[3], REACH_NO_STREAM, NULL), REACH_ALLOC_OK);
-    assert_int_equal(reach_host_alloc(pool, (enum reach_host_kind)9, 1, &p[0], NULL, NULL),
+    host = host_of(9, 1);
+    assert_int_equal(reach_host_alloc(pool, &host, &p[0], NULL, NULL),
                      REACH_ALLOC_INVALID_ARGUMENT);
     reach_pool_close(pool);
     check_nothing_held();
 
     begin("fail=cuMemAdvise=801");
     assert_int_equal(reach_pool_open(&o, &pool, NULL), REACH_ALLOC_OK);
-    assert_int_equal(reach_host_alloc(pool, REACH_HOST_BEST, MIB, &p[0], &used, NULL),
-                     REACH_ALLOC_OK);
+    host = host_of(REACH_HOST_BEST, MIB);
+    assert_int_equal(reach_host_alloc(pool, &host, &p[0], &used, NULL), REACH_ALLOC_OK);
     assert_int_equal(used, REACH_HOST_PINNED);
+    reach_pool_close(pool);
+    check_nothing_held();
+}
+
+static void add_progress(void *context, uint64_t done_bytes, uint64_t bytes)
+{
+    uint64_t *const seen = context;
+
+    assert_true(done_bytes >= seen[0] && done_bytes <= bytes);
+    seen[0] = done_bytes;
+    seen[1] = bytes;
+}
+
+/* More memory than one piece, with more threads than the machine has, or one. */
+static void large_host_memory_is_made_in_pieces(void **state)
+{
+    (void)state;
+    struct reach_pool_options o = options_of(0);
+    struct reach_pool *pool;
+
+    for (int k = REACH_HOST_PINNED; k <= REACH_HOST_VMM; k++) {
+        void *memory = NULL;
+        uint64_t seen[2] = {0};
+        struct reach_host_options host = host_of(k, 259 * MIB);
+        begin("");
+        assert_int_equal(reach_pool_open(&o, &pool, NULL), REACH_ALLOC_OK);
+        host.piece_bytes = 128 * MIB;
+        host.threads = k == REACH_HOST_PINNED ? 40 : 1;
+        host.node = k == REACH_HOST_MANAGED ? 1 : REACH_HOST_ANY_NODE;
+        host.progress = add_progress;
+        host.context = seen;
+        assert_int_equal(reach_host_alloc(pool, &host, &memory, NULL, NULL), REACH_ALLOC_OK);
+        char *const p = memory;
+        assert_int_equal(seen[0], 260 * MIB);
+        assert_int_equal(seen[1], 260 * MIB);
+        if (k != REACH_HOST_VMM) { /* the stand-in driver gives handles no pages of the process */
+            assert_int_equal(p[0] | p[200 * MIB] | p[259 * MIB - 1], 0);
+            p[259 * MIB - 1] = 1;
+        }
+        if (k == REACH_HOST_PINNED)
+            assert_int_equal(driver_uses("cuMemHostRegister"), 3);
+        if (k == REACH_HOST_VMM)
+            assert_int_equal(driver_uses("cuMemCreate"), 5);
+        assert_int_equal(reach_host_free(pool, p, NULL, NULL), REACH_ALLOC_OK);
+        reach_pool_close(pool);
+        check_nothing_held();
+    }
+}
+
+/* A failure after the first pieces gives all of them back. */
+static void a_later_piece_may_fail(void **state)
+{
+    (void)state;
+    static const struct {
+        enum reach_host_kind kind;
+        const char *fault;
+    } cases[] = {{REACH_HOST_PINNED, "fail=cuMemHostRegister@2=1"},
+                 {REACH_HOST_PINNED, "fail=cuMemHostGetDevicePointer@2=1"},
+                 {REACH_HOST_VMM, "fail=cuMemCreate@3=2"},
+                 {REACH_HOST_VMM, "fail=cuMemMap@2=1"},
+                 {REACH_HOST_VMM, "fail=cuMemSetAccess@1=1"}};
+    const struct reach_pool_options o = options_of(0);
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct reach_host_options host = host_of(cases[i].kind, 259 * MIB);
+        struct reach_pool *pool;
+        void *p = &pool;
+        host.piece_bytes = 128 * MIB;
+        begin(cases[i].fault);
+        assert_int_equal(reach_pool_open(&o, &pool, NULL), REACH_ALLOC_OK);
+        assert_int_not_equal(reach_host_alloc(pool, &host, &p, NULL, NULL), REACH_ALLOC_OK);
+        assert_null(p);
+        assert_int_equal(stats_of(pool).host_bytes, 0);
+        reach_pool_close(pool);
+        check_nothing_held();
+    }
+}
+
+static void wrong_host_options_are_refused(void **state)
+{
+    (void)state;
+    const int32_t device = 0;
+    const struct reach_pool_options o = options_of(0);
+    struct reach_host_options host = host_of(REACH_HOST_MANAGED, MIB);
+    struct reach_alloc_error e;
+    struct reach_pool *pool;
+    void *p;
+
+    begin("");
+    assert_int_equal(reach_pool_open(&o, &pool, NULL), REACH_ALLOC_OK);
+    assert_int_equal(reach_host_alloc(pool, NULL, &p, NULL, &e), REACH_ALLOC_INVALID_ARGUMENT);
+    host.size = 8;
+    assert_int_equal(reach_host_alloc(pool, &host, &p, NULL, &e), REACH_ALLOC_INVALID_ARGUMENT);
+    host = host_of(REACH_HOST_MANAGED, 0);
+    assert_int_equal(reach_host_alloc(pool, &host, &p, NULL, &e), REACH_ALLOC_INVALID_ARGUMENT);
+    host = host_of(REACH_HOST_MANAGED, MIB);
+    host.device_count = 1;
+    assert_int_equal(reach_host_alloc(pool, &host, &p, NULL, &e), REACH_ALLOC_INVALID_ARGUMENT);
+    host.devices = &device;
+    host.piece_bytes = MIB;
+    assert_int_equal(reach_host_alloc(pool, &host, &p, NULL, &e), REACH_ALLOC_INVALID_ARGUMENT);
+    host.piece_bytes = 0;
+    assert_int_equal(reach_host_alloc(pool, &host, &p, NULL, &e), REACH_ALLOC_OK);
+    /* No machine has a petabyte: the call is refused before it takes a page. */
+    for (int k = REACH_HOST_BEST; k <= REACH_HOST_VMM; k++) {
+        host = host_of(k, (uint64_t)1 << 50);
+        assert_int_equal(reach_host_alloc(pool, &host, &p, NULL, &e), REACH_ALLOC_NO_MEMORY);
+        assert_null(p);
+        assert_non_null(strstr(e.text, "cannot allocate 1073741824 MiB of host memory: "));
+    }
     reach_pool_close(pool);
     check_nothing_held();
 }
@@ -673,8 +792,8 @@ static void host_memory_survives_every_failure(void **state)
         begin(fault);
         if (reach_pool_open(&o, &pool, NULL) == REACH_ALLOC_OK) {
             for (int k = REACH_HOST_PINNED; k <= REACH_HOST_VMM; k++) {
-                const enum reach_alloc_status s =
-                    reach_host_alloc(pool, (enum reach_host_kind)k, 3 * MIB, &p, NULL, NULL);
+                const struct reach_host_options host = host_of(k, 3 * MIB);
+                const enum reach_alloc_status s = reach_host_alloc(pool, &host, &p, NULL, NULL);
                 assert_true((s == REACH_ALLOC_OK) == (p != NULL));
                 if (reach_host_free(pool, p, NULL, NULL) != REACH_ALLOC_OK)
                     assert_int_equal(reach_host_free(pool, p, NULL, NULL), REACH_ALLOC_OK);
@@ -788,6 +907,9 @@ int main(void)
         cmocka_unit_test(errors_name_the_call_and_what_to_do),
         cmocka_unit_test(a_lost_context_is_an_error),
         cmocka_unit_test(every_kind_of_host_memory),
+        cmocka_unit_test(large_host_memory_is_made_in_pieces),
+        cmocka_unit_test(a_later_piece_may_fail),
+        cmocka_unit_test(wrong_host_options_are_refused),
         cmocka_unit_test(host_memory_survives_every_failure),
         cmocka_unit_test(threads_share_a_pool),
         cmocka_unit_test(a_child_neither_uses_a_pool_nor_waits),

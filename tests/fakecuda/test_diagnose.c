@@ -32,11 +32,15 @@
     "peer=375/4@1600,32M,0+0,0+0,0"
 
 typedef int prefetch_fn(uint64_t address, size_t bytes, int device, void *stream);
+typedef int host_alloc_fn(void **memory, size_t bytes, unsigned flags);
+typedef int host_free_fn(void *memory);
 typedef int register_fn(void *memory, size_t bytes, unsigned flags);
 typedef int unregister_fn(void *memory);
 
 static fakecuda_limit_runs_fn *limit_runs;
 static prefetch_fn *prefetch;
+static host_alloc_fn *host_alloc;
+static host_free_fn *host_free;
 static register_fn *register_host;
 static unregister_fn *unregister_host;
 static struct alloc_driver cuda;
@@ -48,6 +52,8 @@ static int load_library(void **state)
         return -1;
     driver_resolve(*state, "fakecuda_limit_runs", &limit_runs);
     driver_resolve(*state, "cuMemPrefetchAsync", &prefetch);
+    driver_resolve(*state, "cuMemHostAlloc", &host_alloc);
+    driver_resolve(*state, "cuMemFreeHost", &host_free);
     driver_resolve(*state, "cuMemHostRegister_v2", &register_host);
     driver_resolve(*state, "cuMemHostUnregister", &unregister_host);
     return 0;
@@ -289,12 +295,12 @@ static void host_memory_by_kind(void **state)
     const struct drv_prop prop = {.type = DRV_PINNED, .location = {DRV_HOST_NUMA, 0}};
     void *pinned;
     begin("");
-    OK(cuda.cuMemHostAlloc(&pinned, 3 * GIB, DRV_HOST_PORTABLE_MAPPED));
+    OK(host_alloc(&pinned, 3 * GIB, DRV_HOST_PORTABLE_MAPPED));
     struct reach_diagnosis f = diagnose((uintptr_t)pinned, 3 * GIB, false);
     assert_int_equal(f.memory, REACH_MEMORY_HOST_PINNED);
     check_beyond(&f, 512.0 * MIB, 64 * KIB);
     assert_near(diagnose((uintptr_t)pinned, 400 * MIB, false).out_of_reach, 0, 0);
-    OK(cuda.cuMemFreeHost(pinned));
+    OK(host_free(pinned));
 
     void *own = mmap(NULL, 3 * GIB + 2 * MIB, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

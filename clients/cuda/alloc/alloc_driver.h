@@ -81,8 +81,9 @@ enum {
     X(cuMemUnmap, "", uint64_t address, size_t bytes)                                              \
     X(cuMemSetAccess, "", uint64_t address, size_t bytes, const struct drv_access *access,         \
       size_t count)                                                                                \
-    X(cuMemHostAlloc, "", void **memory, size_t bytes, unsigned flags)                             \
-    X(cuMemFreeHost, "", void *memory)                                                             \
+    X(cuMemHostRegister, "_v2", void *memory, size_t bytes, unsigned flags)                        \
+    X(cuMemHostUnregister, "", void *memory)                                                       \
+    X(cuMemHostGetDevicePointer, "_v2", uint64_t *address, void *memory, unsigned flags)           \
     X(cuMemAllocManaged, "", uint64_t *address, size_t bytes, unsigned flags)                      \
     X(cuMemFree, "_v2", uint64_t address)                                                          \
     X(cuMemAdvise, "", uint64_t address, size_t bytes, int advice, int device)                     \

@@ -15,14 +15,34 @@ enum reach_alloc_status alloc_check_process(const struct reach_pool *pool,
                       (int)pool->process);
 }
 
-enum reach_alloc_status alloc_enter(struct reach_pool *pool, struct reach_alloc_error *error)
+static enum reach_alloc_status check_pool(const struct reach_pool *pool,
+                                          struct reach_alloc_error *error)
 {
-    enum reach_alloc_status s;
-
     if (!pool)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
                           "the pool is NULL; call reach_pool_open");
-    s = alloc_check_process(pool, error);
+    return alloc_check_process(pool, error);
+}
+
+enum reach_alloc_status alloc_enter_unlocked(struct reach_pool *pool,
+                                             struct reach_alloc_error *error)
+{
+    const enum reach_alloc_status s = check_pool(pool, error);
+
+    return s == REACH_ALLOC_OK ? DRV(pool, error, cuCtxPushCurrent, pool->context) : s;
+}
+
+void alloc_leave_unlocked(struct reach_pool *pool)
+{
+    void *context;
+
+    (void)pool->driver.cuCtxPopCurrent(&context);
+}
+
+enum reach_alloc_status alloc_enter(struct reach_pool *pool, struct reach_alloc_error *error)
+{
+    enum reach_alloc_status s = check_pool(pool, error);
+
     if (s != REACH_ALLOC_OK)
         return s;
     (void)pthread_mutex_lock(&pool->lock);
@@ -34,8 +54,6 @@ enum reach_alloc_status alloc_enter(struct reach_pool *pool, struct reach_alloc_
 
 void alloc_leave(struct reach_pool *pool)
 {
-    void *context;
-
-    (void)pool->driver.cuCtxPopCurrent(&context);
+    alloc_leave_unlocked(pool);
     (void)pthread_mutex_unlock(&pool->lock);
 }

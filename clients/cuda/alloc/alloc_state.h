@@ -50,8 +50,10 @@ struct alloc_host {
     struct alloc_host *next;
     enum reach_host_kind kind;
     void *memory;
-    uint64_t bytes; /* allocated bytes, a multiple of the granularity for REACH_HOST_VMM */
-    uint64_t handle;
+    uint64_t bytes;        /* allocated bytes, a multiple of 2 MiB */
+    uint64_t piece_bytes;  /* bytes of each registered piece or handle, except the last */
+    uint64_t mapped_bytes; /* bytes that are registered, or mapped from handles */
+    uint64_t *handles;     /* REACH_HOST_VMM: one for each piece; NULL otherwise */
 };
 
 struct reach_pool {
@@ -87,6 +89,10 @@ enum reach_alloc_status alloc_check_process(const struct reach_pool *pool,
 /* Locks the pool and makes its context current. If it fails, nothing is locked. */
 enum reach_alloc_status alloc_enter(struct reach_pool *pool, struct reach_alloc_error *error);
 void alloc_leave(struct reach_pool *pool);
+/* Makes the context of the pool current without the lock, for calls that take long. */
+enum reach_alloc_status alloc_enter_unlocked(struct reach_pool *pool,
+                                             struct reach_alloc_error *error);
+void alloc_leave_unlocked(struct reach_pool *pool);
 
 /* alloc_frame.c */
 bool frame_is_backed(const struct alloc_frame *frame);
@@ -107,5 +113,20 @@ uint64_t array_settle(struct reach_pool *pool, bool wait);
 
 /* alloc_host.c */
 void host_release(struct reach_pool *pool, struct alloc_host *take);
+
+/* alloc_pages.c: returns REACH_ALLOC_NO_MEMORY if the host or a cgroup of the process has less
+ * memory available than `bytes`. */
+enum reach_alloc_status alloc_pages_check(uint64_t bytes, struct reach_alloc_error *error);
+struct alloc_touch {
+    uint32_t threads; /* 0 means one for each CPU that the process may use */
+    int node;         /* NUMA node of the CPUs of the threads; -1 means any */
+};
+/* Receives that all bytes before `bytes` have pages. */
+typedef enum reach_alloc_status alloc_ready_fn(void *context, uint64_t bytes);
+/* Writes one byte of each page of `memory` with several threads, and calls `ready` from the thread
+ * of the caller as more pages exist. Stops with the first status that is not REACH_ALLOC_OK. */
+enum reach_alloc_status alloc_pages_touch(char *memory, uint64_t bytes,
+                                          const struct alloc_touch *options, alloc_ready_fn *ready,
+                                          void *context, struct reach_alloc_error *error);
 
 #endif

@@ -327,10 +327,13 @@ static uint64_t try_host_kinds(void)
     options.size = sizeof options;
     CHECK(reach_pool_open(&options, &pool, &why));
     for (int kind = REACH_HOST_PINNED; kind <= REACH_HOST_VMM; kind++) {
+        reach_host_options host = {};
         void *memory;
         uint64_t bad = 0;
-        if (reach_host_alloc(pool, (reach_host_kind)kind, length, &memory, nullptr, &why) !=
-            REACH_ALLOC_OK) {
+        host.size = sizeof host;
+        host.bytes = length;
+        host.kind = (reach_host_kind)kind;
+        if (reach_host_alloc(pool, &host, &memory, nullptr, &why) != REACH_ALLOC_OK) {
             printf("host memory, %s: %s\n", names[kind], why.text);
             continue;
         }
