@@ -5,6 +5,7 @@
     rows = reach.torch.gather_rows(table, index)          # as torch.index_select(table, 0, index)
     sums = reach.torch.embedding_bag(table, index, offsets, mode="sum")
     reach.torch.advise(model)                             # which tables lie out of reach
+    table = reach.torch.host_from(features)               # a table in host memory that kernels read
 
 Each operation requests a plan from reachd once for each GPU and size of table, and follows it: naive, in scopes, or in
 windows by SM group. If there is no plan, or none is needed, PyTorch's own operator is called. A StockOperatorWarning
@@ -28,6 +29,7 @@ from reach.torch.advice import Advice, advise
 from reach.torch.bag import embedding_bag
 from reach.torch.fallback import StockOperatorWarning
 from reach.torch.gather import embedding, gather_rows, index_select
+from reach.torch.host import HostTable, host_empty, host_from, host_zeros
 from reach.torch.launch import use
 from reach.torch.partitioning import Partitioned, partition
 from reach.torch.pool import MemPool
@@ -35,6 +37,6 @@ from reach.torch.sample import neighbor_sample
 from reach.torch.table_bags import embedding_bags
 from reach.torch.tables import gather_tables
 
-__all__ = ["Advice", "MemPool", "Partitioned", "StockOperatorWarning", "advise", "embedding", "embedding_bag",
-           "embedding_bags", "gather_rows", "gather_tables", "index_add_", "index_select", "neighbor_sample",
-           "partition", "scatter_add_", "use"]
+__all__ = ["Advice", "HostTable", "MemPool", "Partitioned", "StockOperatorWarning", "advise", "embedding",
+           "embedding_bag", "embedding_bags", "gather_rows", "gather_tables", "host_empty", "host_from", "host_zeros", "index_add_",
+           "index_select", "neighbor_sample", "partition", "scatter_add_", "use"]

@@ -5,12 +5,12 @@ torch.use_deterministic_algorithms, selects PyTorch's sorting operator instead.
 """
 from __future__ import annotations
 
-from typing import Optional
+from typing import Optional, Union
 
 import torch
 import triton
 
-from reach.torch import arguments, fallback, kernels, launch, shapes
+from reach.torch import arguments, fallback, host, kernels, launch, shapes
 from reach.torch.planning import Job
 
 DTYPES = (torch.float32, torch.float64, torch.int32, torch.int64)  # whose atomics every GPU has
@@ -43,7 +43,7 @@ def _add(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, strateg
         table.index_add_(0, index, source)
         return
     width = launch.row_bytes(table) // table.element_size()
-    shape = shapes.shape("add", way.strategy, launch.row_bytes(table), width)
+    shape = shapes.shape("add", way.shapes, launch.row_bytes(table), width)
     launch.run(way, kernels.add_scope, kernels.add_windows, index.numel(), shape, index.contiguous(),
                source.contiguous(), table.detach(), index.numel(), WORDS=width,
                PADDED=triton.next_power_of_2(width), ROWS=shape.items)
@@ -55,7 +55,7 @@ _op = torch.library.custom_op(
 _op.register_fake(lambda table, index, source, strategy: None)
 
 
-def index_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, alpha: float = 1,
+def index_add_(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor, source: torch.Tensor, alpha: float = 1,
                deterministic: bool = False, strategy: str = "") -> torch.Tensor:
     """Does table[index[i]] += alpha * source[i] in place, like table.index_add_(0, index, source, alpha=alpha), and
     returns the table. reach's kernels take float32, float64, int32 and int64; other dtypes go to PyTorch's operator.
@@ -66,6 +66,7 @@ def index_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, a
     >>> index_add_(torch.zeros(3), torch.tensor([2, 0, 2]), torch.ones(3)).tolist()  # doctest: +SKIP
     [1.0, 0.0, 2.0]
     """
+    table = host.on_device(table, index)
     arguments.check_tensors("index_add_", table=table, index=index, source=source)
     launch.check_index(index)
     if source.shape != (index.numel(), *table.shape[1:]) or source.dtype != table.dtype:
@@ -86,14 +87,15 @@ def index_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, a
     return table
 
 
-def scatter_add_(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, deterministic: bool = False,
-                 strategy: str = "") -> torch.Tensor:
+def scatter_add_(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor, source: torch.Tensor,
+                 deterministic: bool = False, strategy: str = "") -> torch.Tensor:
     """Does table.scatter_add_(0, index, source) with tensors of one dimension. Only the first len(index) numbers of the
     source are added. It needs PyTorch and Triton:
 
     >>> scatter_add_(torch.zeros(3), torch.tensor([2, 0, 2]), torch.ones(3)).tolist()  # doctest: +SKIP
     [1.0, 0.0, 2.0]
     """
+    table = host.on_device(table, index)
     arguments.check_tensors("scatter_add_", table=table, index=index, source=source)
     if table.dim() != 1 or index.dim() != 1 or source.dim() != 1:
         raise ValueError("scatter_add_ takes tensors of one dimension; index_add_ takes rows")

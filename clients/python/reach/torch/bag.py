@@ -7,13 +7,13 @@ differ from PyTorch's, and naive from windows, in the last bits.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 import triton
 import triton.language as tl
 
-from reach.torch import arguments, fallback, kernels, launch, shapes
+from reach.torch import arguments, fallback, host, kernels, launch, shapes
 from reach.torch.add import index_add_
 from reach.torch.gather import STOCK_ROW_BYTES, STOCK_ROWS, gather_rows
 from reach.torch.planning import Job
@@ -91,7 +91,7 @@ def _prepare(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, wei
         return None
     width = table.shape[1]
     padded = triton.next_power_of_2(width)
-    shape = shapes.shape("bag", way.strategy, work.row_bytes, width)
+    shape = shapes.shape("bag", way.shapes, work.row_bytes, width)
     constants = tile(shape, average(rows, bags), padded * table.element_size(), padded)
     return _Launches(way, shape._replace(items=constants["BAGS"]), {
         "WIDTH": width, "PADDED": padded, "WEIGHTED": weighted, "MEAN": mean,
@@ -138,7 +138,7 @@ def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int
     depends.
     """
     kind = ("bag", index.device, index.dtype, max(0, numbers - 1).bit_length(), average(numbers, bags), more,
-            *((t.device, t.dtype, t.shape, t.is_contiguous()) for t in tables))
+            *((t.device, t.dtype, t.shape, t.is_contiguous(), host.holds(t)) for t in tables))
     return launch.remember(kind, find, index.device)
 
 
@@ -224,8 +224,8 @@ _op.register_fake(_fake)
 _op.register_autograd(_backward, setup_context=_save)
 
 
-def embedding_bag(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor] = None,
-                  mode: str = "sum", per_sample_weights: Optional[torch.Tensor] = None,
+def embedding_bag(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor,
+                  offsets: Optional[torch.Tensor] = None, mode: str = "sum", per_sample_weights: Optional[torch.Tensor] = None,
                   include_last_offset: bool = False, strategy: str = "") -> torch.Tensor:
     """Does torch.nn.functional.embedding_bag(index, table, offsets, ...), for mode "sum" and "mean". The index has two
     dimensions (a bag per row), or one dimension with offsets.
@@ -238,6 +238,7 @@ def embedding_bag(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
     >>> embedding_bag(table, torch.tensor([0, 2, 1]), torch.tensor([0, 2])).tolist()  # doctest: +SKIP
     [[4.0, 6.0], [2.0, 3.0]]
     """
+    table = host.on_device(table, index)
     arguments.check_tensors("embedding_bag", table=table, index=index, **{name: t for name, t in (
         ("offsets", offsets), ("per_sample_weights", per_sample_weights)) if t is not None})
     launch.check_index(index, (1, 2))

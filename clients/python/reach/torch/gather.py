@@ -5,12 +5,12 @@ multiple of 4. Triton combines the words into loads of 16 bytes if rows are alig
 """
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Tuple, Union
 
 import torch
 import triton
 
-from reach.torch import arguments, fallback, kernels, launch, shapes
+from reach.torch import arguments, fallback, host, kernels, launch, shapes
 from reach.torch.add import index_add_
 from reach.torch.planning import Job
 
@@ -50,7 +50,7 @@ def copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, way: launc
     row = launch.row_bytes(table)
     size = _word(row, table, out)
     words = row // size
-    shape = shapes.shape("copy", way.strategy, row, words)
+    shape = shapes.shape("copy", way.shapes, row, words)
     launch.run(way, kernels.copy_scope, kernels.copy_windows, index.numel(), shape,
                index.contiguous(), _as_words(table, size), _as_words(out, size), index.numel(),
                WORDS=words, PADDED=triton.next_power_of_2(words), ROWS=shape.items)
@@ -64,7 +64,8 @@ def _choose(table: torch.Tensor, index: torch.Tensor, strategy: str) -> Optional
         if why:
             fallback.say("gather_rows", why)
         return None  # without anything to copy, and for errors: as PyTorch does it
-    kind = ("copy", table.device, table.dtype, table.shape, index.dtype, (index.numel() - 1).bit_length(), strategy)
+    kind = ("copy", table.device, table.dtype, table.shape, index.dtype, (index.numel() - 1).bit_length(), strategy,
+            host.holds(table))
     way: Optional[launch.Way] = launch.remember(kind, lambda: launch.choose(
         "gather_rows", table, job(table, index), strategy,
         table.dim() == 1 or launch.row_bytes(table) >= STOCK_ROW_BYTES or index.numel() <= STOCK_ROWS), table.device)
@@ -103,18 +104,19 @@ _op.register_fake(_fake)
 _op.register_autograd(_backward, setup_context=_save)
 
 
-def gather_rows(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor] = None,
+def gather_rows(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor, out: Optional[torch.Tensor] = None,
                 strategy: str = "") -> torch.Tensor:
     """Returns table[index]: rows of a table of any dtype, by an index of int32 or int64. The result has the same bits
     as torch.index_select(table, 0, index).
 
     An index outside of the table is not read, and its row of the result is undefined. `out` is written in place and
-    must be contiguous. The gradient of the table is dense. `strategy` ("naive", "scopes", "windows" or "stock")
-    overrides the plan. It needs PyTorch and Triton:
+    must be contiguous. The gradient of the table is dense. A HostTable is read over the link of the index's GPU.
+    `strategy` ("naive", "scopes", "windows" or "stock") overrides the plan. It needs PyTorch and Triton:
 
     >>> gather_rows(torch.arange(6).view(3, 2), torch.tensor([2, 0])).tolist()  # doctest: +SKIP
     [[4, 5], [0, 1]]
     """
+    table = host.on_device(table, index)
     arguments.check_tensors("gather_rows", table=table, index=index)
     launch.check_index(index)
     if out is None:
@@ -140,13 +142,14 @@ def gather_rows(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Te
 index_select = gather_rows
 
 
-def embedding(table: torch.Tensor, index: torch.Tensor, strategy: str = "") -> torch.Tensor:
+def embedding(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor, strategy: str = "") -> torch.Tensor:
     """Does torch.nn.functional.embedding(index, table) with an index of any shape. There is no padding_idx, max_norm or
     sparse gradient. It needs PyTorch and Triton:
 
     >>> embedding(torch.arange(6).view(3, 2), torch.tensor([[2], [0]])).tolist()  # doctest: +SKIP
     [[[4, 5]], [[0, 1]]]
     """
+    table = host.on_device(table, index)
     arguments.check_tensors("embedding", table=table, index=index)
     rows = gather_rows(table, index.reshape(-1), strategy=strategy)
     return rows.view(*index.shape, *table.shape[1:])

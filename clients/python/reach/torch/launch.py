@@ -19,7 +19,7 @@ import triton
 
 import reach
 from reach._locks import Lock
-from reach.torch import fallback, kernels, shapes
+from reach.torch import fallback, host, kernels, shapes
 from reach.torch.planning import Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
 from reach.torch.shapes import Shape
 
@@ -32,7 +32,7 @@ class Way:
     """The strategy for a table, with its bounds. `bounds` are rows: the limits of the scopes of each pass, or of the
     windows. A list of tables has `runs` instead: (first table, tables) of each run of whole tables that lie within the
     reach together. Without both, the tables are processed one by one. In windows with runs `window_of_sm` has the first
-    table of an SM's run."""
+    table of an SM's run. `on_host` means that the GPU reads the table over its link."""
     strategy: str
     reason: str
     bounds: Tuple[int, ...] = ()
@@ -40,6 +40,12 @@ class Way:
     window_of_sm: Optional[torch.Tensor] = None
     sm_count: int = 0
     runs: Tuple[Tuple[int, int], ...] = ()
+    on_host: bool = False
+
+    @property
+    def shapes(self) -> str:
+        """The strategy by which shapes.TABLE names the shape of the launch."""
+        return "host" if self.on_host else self.strategy
 
     @property
     def parts(self) -> int:
@@ -237,6 +243,10 @@ def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_i
         raise ValueError(f"strategy must be one of stock, {', '.join(STRATEGIES)}, not {strategy!r}")
     if strategy == STOCK:
         return None
+    if host.holds(table) and (table.device.type == "cuda" or INTERPRETED):
+        if strategy not in ("", "naive"):
+            raise RuntimeError(f"reach.torch.{operation}: cannot use strategy {strategy}: the table is in host memory")
+        return Way("naive", "the table is in host memory", (0, table.shape[0]), on_host=True)
     try:
         way = _way(table, job, strategy)
     except NoPlan as why:

@@ -1,0 +1,184 @@
+"""Tables in host memory that the operations of reach.torch read directly.
+
+    features = reach.torch.host_from(tensor)          # or host_empty(shape), host_zeros(shape)
+    rows = reach.torch.gather_rows(features, index)   # index on the GPU; the rows arrive there
+    features.cpu[7] = 0                               # the CPU's view of the same memory
+
+A HostTable is one allocation of reach.host.Memory with views: `cpu`, and `on(device)` for each GPU. gather_rows,
+index_select, embedding, index_add_ and scatter_add_ accept a HostTable, or a view from `on`, and launch a kernel that
+needs no plan: the GPU reads each row over its link once. Without a GPU the views are plain CPU tensors, and PyTorch's
+own operators are used.
+
+A kernel that writes a table and the CPU that reads it see the same memory. Synchronize with the stream between both.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, Iterable, Optional, Sequence, Tuple, Union
+
+import torch
+
+from reach import host
+from reach._locks import Lock
+
+Size = Union[int, Sequence[int]]
+Device = Union[None, int, str, torch.device]
+
+_lock = Lock()
+_ranges: Dict[int, int] = {}  # the bytes of each open table, by address
+
+
+def holds(tensor: torch.Tensor) -> bool:
+    """Returns whether the memory of a tensor belongs to an open HostTable."""
+    if not _ranges:
+        return False
+    try:
+        address = tensor.data_ptr()
+    except RuntimeError:  # a tensor without storage, such as one that is traced
+        return False
+    with _lock:
+        return any(first <= address < first + nbytes for first, nbytes in _ranges.copy().items())
+
+
+def _forget(address: int) -> None:
+    with _lock:
+        _ranges.pop(address, None)
+
+
+class _View:
+    """The interface by which PyTorch makes a tensor of memory that it does not own."""
+
+    def __init__(self, memory: host.Memory) -> None:
+        self.memory = memory  # a tensor keeps its view, and thus the memory
+        self.__cuda_array_interface__ = memory.__cuda_array_interface__
+
+
+class HostTable:
+    """A table of `shape` and `dtype` in host memory. `cpu` is the CPU's tensor, `on(device)` the tensor of a GPU, `kind`
+    the kind of memory, and `nbytes` its bytes. The memory is freed with the last of the table and its tensors, or by
+    close(). It cannot be pickled, and a child after a fork must not use it. The example needs a GPU:
+
+    >>> table = host_empty((1000, 32))  # doctest: +SKIP
+    >>> table.cpu.data_ptr() == table.on("cuda").data_ptr()  # doctest: +SKIP
+    True
+    """
+
+    def __init__(self, memory: host.Memory, shape: Tuple[int, ...], dtype: torch.dtype) -> None:
+        self._memory = memory
+        self._views: Dict[torch.device, torch.Tensor] = {}
+        self.shape, self.dtype, self.kind, self.nbytes = torch.Size(shape), dtype, memory.kind, memory.nbytes
+        self.cpu = self._typed(torch.frombuffer(memory.buffer, dtype=torch.uint8))
+        address = memory.address
+        with _lock:
+            _ranges[address] = memory.nbytes
+        memory.before_close(lambda: _forget(address))
+
+    def _typed(self, numbers: torch.Tensor) -> torch.Tensor:
+        wanted = math.prod(self.shape) * self.dtype.itemsize
+        return numbers[:wanted].view(self.dtype).view(self.shape)
+
+    def on(self, device: Device = None) -> torch.Tensor:
+        """Returns the tensor of a GPU, by default of the current one. Without a GPU it is the CPU's tensor. The example
+        needs a GPU:
+
+        >>> host_empty(8).on("cuda").device  # doctest: +SKIP
+        device(type='cuda', index=0)
+        """
+        if self.kind == host.PLAIN:
+            return self.cpu
+        there = torch.device("cuda", _ordinal(device))
+        with _lock:
+            if there not in self._views:
+                with torch.cuda.device(there):
+                    numbers = torch.as_tensor(_View(self._memory), device=there)
+                if numbers.data_ptr() != self._memory.address:
+                    raise RuntimeError(f"PyTorch {torch.__version__} copies memory that another GPU registered to {there}")
+                self._views[there] = self._typed(numbers)
+                self._memory.before_close(lambda: torch.cuda.synchronize(there))
+            return self._views[there]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"HostTable({tuple(self.shape)}, {self.dtype}, kind={self.kind!r})"
+
+    def close(self) -> None:
+        """Frees the memory after all work of the GPUs that read it. Its tensors must not be used any more. The example
+        needs PyTorch:
+
+        >>> host_empty(8).close()  # doctest: +SKIP
+        """
+        self._views.clear()
+        self._memory.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a host table belongs to one process and cannot be pickled: make it in each process")
+
+
+def on_device(table: Any, index: Any) -> Any:
+    """Returns the tensor of the index's GPU if `table` is a HostTable, and `table` itself otherwise."""
+    if not isinstance(table, HostTable):
+        return table
+    device = index.device if isinstance(index, torch.Tensor) else None
+    if device is None or device.type != "cuda":
+        return table.cpu
+    if table.kind == host.PLAIN:
+        raise RuntimeError("the table is plain memory, which no GPU reads; PlainMemoryWarning had the reason")
+    return table.on(device)
+
+
+def host_empty(shape: Size, dtype: torch.dtype = torch.float32, *, kind: Optional[str] = None,
+               node: Optional[int] = None, device: Device = None, devices: Iterable[Device] = (),
+               threads: int = 0, progress: Optional[host.Progress] = None) -> HostTable:
+    """Allocates a table of `shape`. `device` is the GPU that reads it, by default the current one, and `devices` are
+    others. The other parameters are those of reach.host.Memory. The numbers are undefined. It needs PyTorch:
+
+    >>> host_empty((1000, 32)).cpu.shape  # doctest: +SKIP
+    torch.Size([1000, 32])
+    """
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    nbytes = math.prod(sizes) * dtype.itemsize
+    if any(size < 0 for size in sizes) or nbytes < 1:
+        raise ValueError(f"host_empty needs at least one number, not the shape {sizes}")
+    if kind is None and torch.cuda.is_available():
+        kind = host.best_kind(nbytes, max(1, math.prod(sizes[1:]) * dtype.itemsize), _ordinal(device))
+    memory = host.Memory(nbytes, kind, node=node, device=_ordinal(device), devices=[_ordinal(d) for d in devices],
+                         threads=threads, progress=progress)
+    return HostTable(memory, sizes, dtype)
+
+
+def _ordinal(device: Device) -> int:
+    """Returns the CUDA ordinal of a device, 0 if there is no GPU."""
+    index = device if isinstance(device, int) else torch.device("cuda" if device is None else device).index
+    if index is not None:
+        return index
+    return torch.cuda.current_device() if torch.cuda.is_available() else 0
+
+
+def host_zeros(shape: Size, dtype: torch.dtype = torch.float32, **options: Any) -> HostTable:
+    """Does host_empty, and writes zeros. It needs PyTorch:
+
+    >>> host_zeros(4).cpu.tolist()  # doctest: +SKIP
+    [0.0, 0.0, 0.0, 0.0]
+    """
+    table = host_empty(shape, dtype, **options)
+    if table.kind in ("managed", "vmm"):  # other kinds are new pages of the process
+        table.cpu.zero_()
+    return table
+
+
+def host_from(source: Union[torch.Tensor, str], **options: Any) -> HostTable:
+    """Copies a tensor, or the tensor in a file of torch.save, into a table. A file is mapped and not read at once. It
+    needs PyTorch:
+
+    >>> host_from(torch.arange(3)).cpu.tolist()  # doctest: +SKIP
+    [0, 1, 2]
+    """
+    tensor = source if isinstance(source, torch.Tensor) else torch.load(source, mmap=True, weights_only=True)
+    if not isinstance(tensor, torch.Tensor):
+        raise ValueError(f"{source} contains a {type(tensor).__name__}, not a tensor")
+    table = host_empty(tuple(tensor.shape), tensor.dtype, **options)
+    with torch.no_grad():
+        table.cpu.copy_(tensor)
+    return table

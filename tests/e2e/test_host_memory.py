@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Tests reach.host over the stand-in driver, and without a driver. Each case is a process of its own, because the
+module keeps its pools for the life of a process."""
+import os
+import sys
+
+import common
+from common import ROOT, case, equal, run
+
+if os.path.basename(common.BUILD) != "release":
+    print("what is loaded is the release build")
+    sys.exit(77)
+
+FAKE = os.path.join(common.BUILD, "tests", "fakecuda")
+FAR = "50/1@2000,64K,64+90,0+0,20"
+GPU = ("gpu=cc=9.0 sms=2 memory=256M l1=8@2M/sm;miss=20 plateau=100 host_memory=1G "
+       f"host-registered={FAR} host-virtual={FAR} managed-host={FAR}|")
+ENVIRONMENT = {"LD_LIBRARY_PATH": FAKE, "FAKECUDA": GPU, "FAKECUDA_REPORT": common.folder + "/report",
+               "REACH_CUDA_LIBRARY": os.path.join(common.BUILD, "libreach-cuda.so.0"),
+               "REACH_LIBRARY": os.path.join(common.BUILD, "libreach.so.0"), "REACHD_URL": "file:/nowhere.json"}
+HEAD = f"""
+import gc, os, pickle, sys, warnings, weakref
+sys.path.insert(0, {os.path.join(ROOT, "clients", "python")!r})
+import reach
+from reach import host
+def raises(kind, function, *arguments, **options):
+    try:
+        function(*arguments, **options)
+    except kind as why:
+        return str(why)
+    raise AssertionError(kind)
+"""
+
+
+def python(text, **more):
+    status, out, err = run(sys.executable, "-W", "error::UserWarning", "-c", HEAD + text,
+                           environment={**ENVIRONMENT, **more})
+    equal(status, 0, err)
+    return out
+
+
+def nothing_is_held():
+    with open(ENVIRONMENT["FAKECUDA_REPORT"], encoding="utf-8") as report:
+        lines = report.read().splitlines()
+    assert lines and all(" allocations=0 handles=0 " in line and line.split()[-1] == "misuses=0" for line in lines), lines
+
+
+@case
+def every_kind_has_the_same_bytes_for_cpu_and_gpu():
+    python("""
+for kind in host.KINDS[:2]:
+    seen = []
+    with host.Memory(5 << 20, kind, progress=lambda done, of: seen.append((done, of)), threads=3) as memory:
+        assert memory.kind == kind and memory.nbytes == 5 << 20
+        assert seen[-1] == (5 << 20, 5 << 20) and sorted(seen) == seen, seen
+        assert len(memory.buffer) == 5 << 20
+        memory.buffer[7] = 9
+        for interface in (memory.__array_interface__, memory.__cuda_array_interface__):
+            assert interface["data"] == (memory.address, False) and interface["shape"] == (5 << 20,), interface
+        assert memory.buffer[7] == 9
+    assert raises(ValueError, lambda: memory.buffer) == "this memory is closed"
+    memory.close()
+host.Memory(1 << 20, "vmm", node=host.ANY_NODE).close()
+assert host.Memory(1 << 20).kind == "managed"  # without a fingerprint
+""")
+    nothing_is_held()
+
+
+@case
+def an_exception_of_progress_is_raised_and_nothing_stays():
+    python("""
+def stop(done, of):
+    raise KeyError("enough")
+assert raises(KeyError, host.Memory, 5 << 20, "managed", progress=stop) == "'enough'"
+""")
+    nothing_is_held()
+
+
+@case
+def a_view_keeps_the_memory():
+    python("""
+memory = host.Memory(1 << 20)
+gone = weakref.ref(memory)
+view = memory.buffer
+del memory
+gc.collect()
+view[3] = 1
+assert gone() is not None and view[3] == 1
+del view
+gc.collect()
+assert gone() is None
+""")
+    nothing_is_held()
+
+
+@case
+def wrong_arguments_are_refused():
+    python("""
+assert raises(ValueError, host.Memory, 0) == "nbytes must be at least 1, not 0"
+assert raises(ValueError, host.Memory, 1, "fast") == "kind must be one of pinned, managed, vmm, not 'fast'"
+assert "cannot allocate 1073741824 MiB of host memory: " in raises(reach.NoMemory, host.Memory, 1 << 50)
+text = raises(TypeError, pickle.dumps, host.Memory(1))
+assert text.startswith("host memory belongs to one process and cannot be pickled"), text
+""")
+
+
+@case
+def a_kind_that_the_driver_refuses_is_an_error():
+    python("""
+assert "cuMemHostRegister failed: " in raises(reach.NotSupported, host.Memory, 1 << 20, "pinned")
+assert host.Memory(1 << 20, "managed").kind == "managed"
+""", FAKECUDA=GPU + "fail=cuMemHostRegister=801")
+
+
+@case
+def without_a_driver_there_is_plain_memory_and_one_warning():
+    for more in ({"LD_LIBRARY_PATH": "/nowhere"}, {"REACH_CUDA_LIBRARY": "/nowhere.so"}, {"FAKECUDA": GPU + "fail=cuInit=100"}):
+        python("""
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    memory, another = host.Memory(10000, "pinned"), host.Memory(1)
+(warning,) = seen
+assert issubclass(warning.category, host.PlainMemoryWarning), warning
+assert str(warning.message).startswith("reach.host allocates plain memory, which no GPU reads: "), warning
+assert memory.kind == host.PLAIN and len(memory.buffer) == 10000 and not any(memory.buffer)
+assert not hasattr(memory, "__cuda_array_interface__")
+memory.buffer[9999] = 1
+memory.close()
+""", **more)
+
+
+@case
+def a_child_neither_frees_nor_makes_memory():
+    python("""
+memory = host.Memory(1 << 20)
+child = os.fork()
+if child == 0:
+    text = raises(reach.NotSupported, host.Memory, 1 << 20)
+    assert "which does not work after a fork; start this process with spawn" in text, text
+    memory.close()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+memory.buffer[0] = 1
+memory.close()
+""")
+    nothing_is_held()
+
+
+common.main()

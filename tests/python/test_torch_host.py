@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Tests tables in host memory without a GPU: the tables are plain memory, and PyTorch's own operators are used. With
+TRITON_INTERPRET=1 the kernels run on the same tables."""
+import os
+import pickle
+import tempfile
+import warnings
+
+import common
+
+common.need_torch()
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+import torch  # noqa: E402
+from reach import host  # noqa: E402
+import reach.torch  # noqa: E402
+from reach.torch import host as tables  # noqa: E402
+
+torch.manual_seed(common.SEED)
+warnings.simplefilter("ignore", host.PlainMemoryWarning)
+warnings.simplefilter("ignore", reach.torch.StockOperatorWarning)
+
+
+@common.case
+def a_table_has_its_shape_and_zeros():
+    for shape, dtype in (((5, 3), torch.float32), (7, torch.int64), ((2, 3, 4), torch.float16)):
+        table = reach.torch.host_zeros(shape, dtype)
+        sizes = (shape,) if isinstance(shape, int) else shape
+        assert table.cpu.shape == table.shape == torch.Size(sizes) and table.dtype == table.cpu.dtype == dtype
+        assert len(table) == sizes[0] and table.kind == host.PLAIN and not table.cpu.any()
+    assert "at least one number" in common.raises(ValueError, reach.torch.host_empty, (3, 0))
+    assert "cannot be pickled" in common.raises(TypeError, pickle.dumps, table)
+
+
+@common.case
+def copies_are_equal_to_their_sources():
+    source = torch.randn(100, 16)
+    assert torch.equal(reach.torch.host_from(source).cpu, source)
+    copied = reach.torch.host_from(torch.nn.Parameter(source)).cpu
+    assert torch.equal(copied, source) and not copied.requires_grad
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "table.pt")
+        torch.save(source, path)
+        assert torch.equal(reach.torch.host_from(path).cpu, source)
+        torch.save({"a": source}, path)
+        assert "contains a dict" in common.raises(ValueError, reach.torch.host_from, path)
+
+
+@common.case
+def operations_take_tables():
+    source = torch.randint(-9, 9, (1000, 8)).float()
+    index = torch.randint(0, 1000, (300,))
+    table = reach.torch.host_from(source)
+    assert torch.equal(reach.torch.gather_rows(table, index), source[index])
+    assert torch.equal(reach.torch.embedding(table, index.view(30, 10)), source[index].view(30, 10, 8))
+    assert torch.equal(reach.torch.embedding_bag(table, index.view(30, 10)), source[index].view(30, 10, 8).sum(1))
+    added = torch.ones(300, 8)
+    reach.torch.index_add_(table, index, added)
+    assert torch.equal(table.cpu, source.index_add(0, index, added))
+    counts = reach.torch.host_zeros(1000)
+    reach.torch.scatter_add_(counts, index, torch.ones(300))
+    assert torch.equal(counts.cpu, torch.bincount(index, minlength=1000).float())
+
+
+@common.case
+def a_closed_table_is_forgotten():
+    table = reach.torch.host_zeros(1000)
+    inside = table.cpu[10:20]
+    assert tables.holds(table.cpu) and tables.holds(inside) and not tables.holds(torch.zeros(3))
+    table.close()
+    assert not tables._ranges
+
+
+if __name__ == "__main__":
+    common.main()
