@@ -103,7 +103,7 @@ static enum status refuse_rest(struct err *err, const char *text, const char *re
 {
     if (*rest == ',')
         return refuse(err, text,
-                      "has a comma; write only digits and a decimal point: 137000, 1.5GiB");
+                      "has a comma; use a decimal point and no separators: 137000, 1.5GiB");
     if ((*rest == 'e' || *rest == 'E') && is_digit(rest[rest[1] == '+' ? 2 : 1]))
         return refuse(err, text, "has an exponent; write 100000000000 or 100GB for 1e11");
     return refuse(err, text,

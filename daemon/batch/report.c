@@ -243,8 +243,8 @@ static int width_across(const struct member *list, const json_t *array, const js
     return (int)width;
 }
 
-/* Prints one line of a table across: a number of each element, or their introductions if `m` is
- * NULL. */
+/* Prints one row of a table that has a column for each element. The row contains a number of each
+ * element, or the headings of the columns if `m` is NULL. */
 static void print_across_line(const struct report *r, const struct member *list,
                               const json_t *array, const struct member *m)
 {

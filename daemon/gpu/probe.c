@@ -227,7 +227,7 @@ static enum status check_working_set(const struct probe_spec *spec, struct err *
     if (spec->stride_bytes < PROBE_BLOCK_BYTES ||
         (spec->stride_bytes & (spec->stride_bytes - 1)) != 0)
         return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "probe: stride_bytes is %llu, must be a power of two of at least 512",
+                       "probe: stride_bytes must be a power of two of at least 512, not %llu",
                        (unsigned long long)spec->stride_bytes);
     if (near != (spec->sm_count > 0))
         return err_set(

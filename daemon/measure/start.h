@@ -9,7 +9,8 @@
 enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, uint32_t count,
                            struct snapshot **out, struct err *err);
 
-/* Returns the state of a GPU without a queued measurement, by its known results. */
+/* Returns the state of a GPU without a queued measurement. The state follows from the known results
+ * of the GPU. */
 enum gpu_state pipeline_idle_state(const struct snapshot_gpu *gpu);
 /* Makes the thread of a GPU. The mutex is held. Returns STATUS_NO_MEMORY if memory runs out. */
 enum status pipeline_start_thread(struct pipeline *p, const struct gpu_identity *identity,

@@ -138,7 +138,7 @@ static enum status check_text(const char *text, size_t bytes, struct err *err)
         return err_set(err, STATUS_NOT_SUPPORTED, "the value has version %.*s, not 1",
                        (int)strspn(version, DIGITS), version);
     if (bytes == JOB_ENV_TEXT_BYTES)
-        return err_set(err, STATUS_CORRUPT, "the value has %d bytes or more",
+        return err_set(err, STATUS_CORRUPT, "the value must have fewer than %d bytes",
                        (int)JOB_ENV_TEXT_BYTES);
     if (strcmp(text + checked, format_check(text, checked, check)) != 0)
         return err_set(err, STATUS_CORRUPT, "the value was truncated or changed");

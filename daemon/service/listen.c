@@ -193,8 +193,8 @@ static enum status listen_tcp(const char *address, enum listen_role role, struct
     listen_split(text, &host, &port);
     if (strspn(port, "0123456789") != strlen(port) || !*port ||
         strtoul(port, NULL, 10) > UINT16_MAX)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "cannot listen on %s: a port is 0 to 65535",
-                       address);
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "cannot listen on %s: the port must be 0 to 65535", address);
     int error = getaddrinfo(host, port, &hints, &found);
 
     if (error)

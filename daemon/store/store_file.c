@@ -96,7 +96,8 @@ enum status store_file_lock(const char *path, int *out_fd, bool *out_made, struc
     for (int i = 0; s == STATUS_OK && *out_fd < 0 && i < LOCK_ATTEMPTS; i++)
         s = lock_once(lock_path, out_fd, out_made, err);
     if (s == STATUS_OK && *out_fd < 0)
-        s = err_set(err, STATUS_CONFLICT, "the lock file %s is removed repeatedly", lock_path);
+        s = err_set(err, STATUS_CONFLICT, "cannot lock %s: the file is removed repeatedly",
+                    lock_path);
     free(lock_path);
     return s;
 }

@@ -68,9 +68,9 @@ def prepare():
 def table():
     """(exit status, a part of the sentence, user, settings)"""
     port = free_port()
-    yield CONFIG, "a port is 0 to 65535", None, {"listen": "127.0.0.1:70000"}
-    yield CONFIG, "a port is 0 to 65535", None, {"health": "127.0.0.1:65536"}
-    yield CONFIG, "a port is 0 to 65535", None, {"listen": "127.0.0.1:http"}
+    yield CONFIG, "the port must be 0 to 65535", None, {"listen": "127.0.0.1:70000"}
+    yield CONFIG, "the port must be 0 to 65535", None, {"health": "127.0.0.1:65536"}
+    yield CONFIG, "the port must be 0 to 65535", None, {"listen": "127.0.0.1:http"}
     yield CONFIG, "cannot listen on no.such.name.invalid:80: ", None, {"listen": "no.such.name.invalid:80"}
     yield CONFIG, "can be reached from other machines", None, {"listen": "0.0.0.0:0"}
     yield IO_ERROR, "Cannot assign requested address", None, {"listen": "192.0.2.1:80"}

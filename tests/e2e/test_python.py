@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Tests the documentation of the Python package: each public name has an example, each example works, and the names and
-their parameters match golden/python.api. After an intended change, REACH_API_WRITE=1 writes the list. Before 1.0 any
-change is allowed, later only additions. The version is equal in all places.
+their parameters match golden/python.api. After an intended change, REACH_API_WRITE=1 writes golden/python.api.
+Before 1.0 any change is allowed; after 1.0 only additions are allowed. The version is equal in all places.
 
 The sources are read, not imported, so this test needs no PyTorch. Examples run beside a fingerprint.json from an H200.
-Examples that need a GPU are skipped by directive, and their text mentions that."""
+Examples that need a GPU have a skip directive, and their text mentions the GPU."""
 import ast
 import doctest
 import glob

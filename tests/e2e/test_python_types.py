@@ -25,10 +25,10 @@ MISTAKES = os.path.join(ROOT, "tests", "e2e", "lib_typed_mistakes.py")
 # The methods of reach.Reach that take parameters.
 PLANNER_QUESTIONS = lib_generated_params.functions(lib_generated.tables()["params"])
 QUESTIONS = (*PLANNER_QUESTIONS, "fingerprint")
-HEADER = '''"""The answers of reachd as type checkers see them. tests/e2e/test_python_types.py writes this from api/openapi.yaml.
+HEADER = '''"""The answers of reachd as type checkers see them. tests/e2e/test_python_types.py writes this file from api/openapi.yaml.
 
-At run time an answer is of its class, and objects inside of it are Documents. A member that an answer may lack is not
-marked: naming it raises AttributeError, and get() of the dict returns None."""
+At run time an answer is an instance of its class, and nested objects are Documents. Members that an answer may lack are
+not marked. Access to a missing member raises AttributeError, and get() of the dict returns None."""
 from __future__ import annotations
 
 from typing import Any, Dict, List, Optional

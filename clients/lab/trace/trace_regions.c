@@ -86,7 +86,7 @@ static enum status add_allocations(struct number_set *chunks, const struct rlt_a
                 uint64_t *more = realloc(chunks->keys, 2 * (size_t)chunks->room * sizeof *more);
                 if (!more)
                     return err_set(err, STATUS_NO_MEMORY,
-                                   "cannot allocate the allocations: out of memory");
+                                   "cannot allocate the list of allocations: out of memory");
                 chunks->keys = more;
                 chunks->room *= 2;
             }

@@ -2,9 +2,10 @@
  * naive, in windows and in scopes. Their results are in the folders visit-jobs-KIND-CHIP.
  *
  * The trace is from reach-lab gen, with the jobs' own hash. The job measured the speed within the
- * reach. The fingerprint belongs to the same chip. If this chip has no fingerprint, it belongs to
- * the chip of the same kind with the median speed over all memory. A grouping tries blocks of 256,
- * 512 and 1024 threads and keeps the fastest, and so does this check. No parameter is fitted.
+ * reach. The check uses the fingerprint of the chip that ran the jobs. If that chip has none, the
+ * check uses the chip of the same kind with the median speed over all memory. A grouping tries
+ * blocks of 256, 512 and 1024 threads and keeps the fastest, and so does this check. No parameter
+ * is fitted.
  */
 #include "clients/lab/validate/check_jobs.h"
 

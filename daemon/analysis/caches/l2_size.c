@@ -32,7 +32,7 @@ enum {
     SIZE_SAMPLES = 1024,
     REFINE_SAMPLES = 2048,
     REFINE_POINTS = 15,
-    REFINE_STRETCHES = 3, /* stretches that are searched at most for a footprint that fits */
+    REFINE_STRETCHES = 3, /* maximum number of stretches to search for a footprint that fits */
     LEAST_SURVIVORS = 128,
     LEAST_THERE = 32, /* least number of loads that hit in a footprint that counts */
     LINE_FIRST = 32,

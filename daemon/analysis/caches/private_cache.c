@@ -299,9 +299,9 @@ static void accept(struct chase *c)
     f->evidence.size_bytes = f->evidence.sets = e;
 }
 
-/* Finds sector, size, line and sets. A hash may give a few sets one line too many long before the
- * cache is full. If the sector at which the cache ends is not clear, only the line and the policy
- * are found. */
+/* Finds sector, size, line and sets. A hash may overfill a few sets by one line long before
+ * the cache is full. If the sector at which the cache ends is not clear, only the line and the
+ * policy are found. */
 static enum reason find_structure(struct chase *c)
 {
     enum reason reason = find_sector(c);

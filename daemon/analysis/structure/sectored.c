@@ -143,8 +143,8 @@ static bool blocks_are_uniform(const struct trace *t, uint64_t pages, uint32_t b
 }
 
 /* Finds whether pages 2 i and 2 i + 1 always behave alike in the first cycle that misses.
- * `out_block` is the number of pages that leave together; 0 if all pages do, because their number
- * is then not known. */
+ * `out_block` is the number of pages that leave together. It is 0 if all pages leave together,
+ * because the number is then unknown. */
 static enum neighbors ask_neighbors(const struct observation_set *set,
                                     const struct level_estimate *level, uint32_t *out_block,
                                     struct evidence *out_evidence)

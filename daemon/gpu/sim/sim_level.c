@@ -206,7 +206,8 @@ static enum status check_sets(const struct sim_cursor *c, const struct sim_level
     if (ways != l->entries)
         return sim_text_fail(c, "the ways of all sets must add up to the entries");
     if (l->hash == SIM_HASH_XOR && (l->run_count != 1 || (sets & (sets - 1)) != 0))
-        return sim_text_fail(c, "hash=xor needs a power of two of equal sets");
+        return sim_text_fail(
+            c, "hash=xor needs sets of equal size, and their number must be a power of two");
     if (l->sectors == 0 || l->entry_bytes % l->sectors != 0)
         return sim_text_fail(c, "sectors must divide the entry into equal parts");
     if (l->recent > 0 && (l->policy != SIM_LRU || l->sectors > 1 || widest > SIM_MAX_SHORT_WAYS))

@@ -339,8 +339,8 @@ static bool place_single(struct frames *f, uint32_t app, uint32_t page)
     return true;
 }
 
-/* Places an aligned 2 MiB in a frame and merges the frame. All pages are in place, so no page
- * moves. */
+/* Places an aligned region of 2 MiB in a frame and merges the frame. All pages are in place, so no
+ * page moves. */
 static bool place_large(struct frames *f, uint32_t app, uint32_t page)
 {
     uint32_t frame = take_frame(f, app);

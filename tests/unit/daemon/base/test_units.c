@@ -86,7 +86,7 @@ static void refuses_with_the_reason(void **state)
         {"1E+11", "exponent"},
         {"1.5e3K", "exponent"},
         {"1e", "unknown unit"},
-        {"137,000", "write only digits"},
+        {"137,000", "use a decimal point"},
         {"137,000,000 kB", "has a comma"},
         {"0x10", "unknown unit"},
         {"1P", "unknown unit"},
