@@ -150,10 +150,10 @@ struct reach_host_options {
  * undefined. The distance within which kernels read each kind at full speed differs by node; reachd
  * measures it. `*used` (may be NULL) receives the kind.
  *
- * The pages are written by many threads and given to the driver in pieces, because one call of the
- * driver for all of them takes about ten times as long and delays other processes that use the
- * driver. Other calls with the pool do not wait for this one. Returns REACH_ALLOC_NO_MEMORY, before
- * it takes any page, if the host or a cgroup of the process has less memory available. */
+ * Many threads write the pages, because one thread takes about ten times as long. The driver
+ * receives pinned memory and handles in pieces, because other processes that use the driver wait
+ * for each call. Other calls with the pool do not wait for this one. Returns REACH_ALLOC_NO_MEMORY,
+ * before it takes any page, if the host or a cgroup of the process has less memory available. */
 enum reach_alloc_status reach_host_alloc(struct reach_pool *pool,
                                          const struct reach_host_options *options, void **out,
                                          enum reach_host_kind *used,

@@ -22,8 +22,8 @@ sys.path.insert(0, os.path.join(ROOT, "clients", "python"))
 try:
     import torch
 except ImportError as why:
-    print(f"1..0 # SKIP {why}")
-    sys.exit(77)
+    print(f"not measured: {why}")
+    sys.exit(0)
 import reach.torch  # noqa: E402  (its folder has to be named first)
 
 GIB = 1 << 30
@@ -198,8 +198,8 @@ def main():
     parser.add_argument("--out")
     options = parser.parse_args()
     if not torch.cuda.is_available():
-        print("1..0 # SKIP no GPU")
-        return 77
+        print("not measured: there is no GPU")
+        return 0
     report = Report(options.out)
     properties = torch.cuda.get_device_properties(0)
     driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], check=True,

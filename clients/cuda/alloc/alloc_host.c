@@ -1,6 +1,7 @@
 /* alloc_host.c: host memory for kernels, by kind. See reach_alloc.h. The pages are written by many
- * threads (alloc_pages.c) and given to the driver in pieces. One call for all of them would take
- * about ten times as long, and calls of other processes to the driver would wait for it. */
+ * threads (alloc_pages.c), because one thread takes about ten times as long. The driver receives
+ * pinned memory and handles in pieces, because calls of other processes to the driver wait for
+ * each. */
 #include "clients/cuda/alloc/alloc_state.h"
 
 #include <errno.h>

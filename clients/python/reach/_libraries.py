@@ -11,6 +11,13 @@ class CudaError(ctypes.Structure):
                 ("call", ctypes.c_char * 32), ("text", ctypes.c_char * 320)]
 
 
+class PoolOptions(ctypes.Structure):
+    """struct reach_pool_options of reach_alloc.h."""
+    _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_int32), ("driver", ctypes.c_char_p),
+                ("frame_bytes", ctypes.c_uint64), ("keep_bytes", ctypes.c_uint64),
+                ("host_order", ctypes.c_int * 3)]
+
+
 def path(name: str, variable: str) -> str:
     """Returns the path in the environment variable. If it is not set, returns the library of the wheel, build or
     installation that contains this file, or the bare name for the loader."""

@@ -48,11 +48,6 @@ class PlainMemoryWarning(UserWarning):
     """Memory was allocated without a GPU."""
 
 
-class _PoolOptions(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_int32), ("driver", ctypes.c_char_p),
-                ("frame_bytes", ctypes.c_uint64), ("keep_bytes", ctypes.c_uint64), ("host_order", ctypes.c_int * 3)]
-
-
 class _Options(ctypes.Structure):
     """struct reach_host_options of reach_alloc.h."""
     _fields_ = [("size", ctypes.c_size_t), ("bytes", ctypes.c_uint64), ("kind", ctypes.c_int), ("node", ctypes.c_int32),
@@ -85,7 +80,7 @@ class _Pools:
                 self._library = library
             if device not in self._pools:
                 pool, error = ctypes.c_void_p(), _libraries.CudaError()
-                options = _PoolOptions(size=ctypes.sizeof(_PoolOptions), device=device)
+                options = _libraries.PoolOptions(size=ctypes.sizeof(_libraries.PoolOptions), device=device)
                 if self._library.reach_pool_open(ctypes.byref(options), ctypes.byref(pool), ctypes.byref(error)):
                     text = error.text.decode("utf-8", "replace")
                     raise OSError(text) if error.status == _STATUS_NO_DRIVER and not self._pools and device == 0 else \
@@ -251,17 +246,17 @@ class Memory:
         setattr(array, "memory", self)  # a view keeps the memory
         return memoryview(array).cast("B")
 
-    def _interface(self, version: int) -> Dict[str, Any]:
+    def _interface(self) -> Dict[str, Any]:
         if not self.address:
             raise ValueError("this memory is closed")
-        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self.address, False), "version": version}
+        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self.address, False), "version": 3}
 
     @property
     def __array_interface__(self) -> Dict[str, Any]:
-        return self._interface(3)
+        return self._interface()
 
     @property
     def __cuda_array_interface__(self) -> Dict[str, Any]:
         if self.kind == PLAIN:
             raise AttributeError("no GPU reads plain memory")
-        return self._interface(3)
+        return self._interface()

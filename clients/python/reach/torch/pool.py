@@ -26,12 +26,6 @@ _STATS = ("size", "frame_bytes", "frame_is_granularity", "arrays", "array_bytes"
           "compacted_frames", "compact_ns")
 
 
-class _Options(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_int32), ("driver", ctypes.c_char_p),
-                ("frame_bytes", ctypes.c_uint64), ("keep_bytes", ctypes.c_uint64),
-                ("host_order", ctypes.c_int * 3)]
-
-
 class _Stats(ctypes.Structure):
     _fields_ = [(name, ctypes.c_bool if name == "frame_is_granularity" else ctypes.c_uint64)
                 for name in _STATS]
@@ -55,8 +49,8 @@ class MemPool:
         path = _libraries.reach_cuda()
         self._library = ctypes.CDLL(path)
         self._pool = ctypes.c_void_p()
-        self._check("reach_torch_open", ctypes.byref(_Options(
-            size=ctypes.sizeof(_Options), device=device, frame_bytes=frame_bytes,
+        self._check("reach_torch_open", ctypes.byref(_libraries.PoolOptions(
+            size=ctypes.sizeof(_libraries.PoolOptions), device=device, frame_bytes=frame_bytes,
             keep_bytes=keep_bytes)), ctypes.byref(self._pool))
         self._allocator = torch.cuda.memory.CUDAPluggableAllocator(
             path, "reach_torch_malloc", "reach_torch_free")
