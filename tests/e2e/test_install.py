@@ -72,9 +72,9 @@ int main(void)
     options.driver = "/nowhere/libcuda.so.1";
     if (reach_pool_open(&options, &pool, &why) != REACH_ALLOC_NO_DRIVER || REACH_NO_STREAM == NULL)
         return 1;
-    printf("%s\n%u %u %u %u %u\n", why.text, (unsigned)sizeof(options), (unsigned)sizeof(why),
+    printf("%s\n%u %u %u %u %u %u\n", why.text, (unsigned)sizeof(options), (unsigned)sizeof(why),
            (unsigned)sizeof(struct reach_alloc_stats), (unsigned)sizeof(struct reach_diagnose_options),
-           (unsigned)sizeof(struct reach_diagnosis));
+           (unsigned)sizeof(struct reach_diagnosis), (unsigned)sizeof(struct reach_host_options));
     return 0;
 }
 """
@@ -210,8 +210,9 @@ def a_program_with_the_allocators_needs_no_cuda():
                      "spec = spec_from_file_location('pool', sys.argv[1])  # its package needs PyTorch\n"
                      "pool = module_from_spec(spec)\n"
                      "spec.loader.exec_module(pool)\n"
-                     "from reach import _libraries as l, diagnose as d\n"
-                     "print(*map(ctypes.sizeof, (pool._Options, l.CudaError, pool._Stats, d._Options, d._Diagnosis)))",
+                     "from reach import _libraries as l, diagnose as d, host as h\n"
+                     "print(*map(ctypes.sizeof, (l.PoolOptions, l.CudaError, pool._Stats, d._Options, d._Diagnosis,\n"
+                     "                           h._Options)))",
                      os.path.join(prefix, "share", "reachd", "python", "reach", "torch", "pool.py"), environment={
                          "PYTHONPATH": os.path.join(prefix, "share", "reachd", "python")})
         equal(sizes, text.splitlines()[1] + "\n", "the structs in Python")
