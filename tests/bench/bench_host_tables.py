@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures tables in host memory on a GPU: how long they take to make, and GB/s of reach.torch's operations.
 
-    tests/bench/bench_host_tables.py [--gib N] [--out FILE]
+    tests/bench/bench_host_tables.py [--gib N] [--part PART ..] [--out FILE]
 
-It needs a GPU, PyTorch, and libreach-cuda (REACH_CUDA_LIBRARY or the build). N is the size of the table (32). All indices
-are random and fresh in each launch, and the best of five launches counts. Another process calls nvidia-smi ten times per
+It needs a GPU, PyTorch, and libreach-cuda (REACH_CUDA_LIBRARY or the build). N is the size of the table (32). The parts are
+make, operations, sizes, growth, step (a sweep of launches for one decoding step), wide (more than 2^32 numbers) and long (10
+TB are read); by default the first four. All indices are random and fresh in each launch, and the best of five launches counts. Another process calls nvidia-smi ten times per
 second while memory is made and freed; the longest of these calls is printed. "CPU gather and copy" is index_select on all
 cores into pinned memory, and a copy to the GPU. Rows that differ from the CPU's are an error.
 """
@@ -25,6 +26,7 @@ except ImportError as why:
     print(f"not measured: {why}")
     sys.exit(0)
 import reach.torch  # noqa: E402  (its folder has to be named first)
+from reach.torch import shapes  # noqa: E402
 
 GIB = 1 << 30
 LAUNCHES = 5
@@ -93,9 +95,13 @@ def timed(report, waits, name, call):
     return result
 
 
-def make(report, folder):
+def make(report):
     report.line("== making")
-    waits = Waits(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        make_beside(report, Waits(folder))
+
+
+def make_beside(report, waits):
     for gib in (16, 64):
         for turn in ("first", "second"):
             timed(report, waits, f"plain memory, touched, {gib} GiB, {turn} time", lambda: touch(gib * GIB))
@@ -121,6 +127,15 @@ def fill(view):
         part = view[first:first + count]  # written by kernels: a copy must not cross a piece of pinned memory
         torch.arange(first, first + count, out=part).remainder_(16777213)
     torch.cuda.synchronize()
+
+
+def operations(report, gib):
+    report.line(f"== operations on a table of {gib} GiB")
+    for kind in ("managed", "pinned"):
+        table = reach.torch.host_empty(gib * GIB // 4, kind=kind)
+        fill(table.on())
+        read(report, table, kind)
+        table.close()
 
 
 def read(report, table, kind):
@@ -192,9 +207,113 @@ def growth(report):
     report.line("after each 200: " + "; ".join(seen))
 
 
+def step(report, gib):
+    """Reads 12288 rows of 256 bytes with fresh indices in each launch, in a CUDA graph of LAUNCHES x 4 launches, for
+    each kind and shape of a launch."""
+    rows, width, times = 12288, 64, 4 * LAUNCHES
+    report.line(f"== one decoding step: {rows} rows of {4 * width} bytes of {gib} GiB, microseconds")
+    best = (float("inf"), "")
+    for kind in ("managed", "pinned"):
+        table = reach.torch.host_empty((gib * GIB // 4 // width, width), kind=kind)
+        view, out = table.on(), torch.empty(rows, width, device="cuda")
+
+        def measured(call, view=view, out=out):
+            batches = torch.randint(0, view.shape[0], (times, rows), device="cuda")
+            call(view, batches[0], out)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                for batch in batches:
+                    call(view, batch, out)
+            seconds = []
+            for _ in range(3):
+                batches.random_(0, view.shape[0])
+                begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                begin.record()
+                graph.replay()
+                end.record()
+                torch.cuda.synchronize()
+                seconds.append(begin.elapsed_time(end) / 1e3)
+            return sorted(seconds)[1] / times * 1e6
+
+        def gather(view, index, out):
+            reach.torch.gather_rows(view, index, out=out)
+
+        found = {"gather_rows": measured(gather)}
+        found["index_select"] = measured(lambda v, i, o: torch.index_select(v, 0, i, out=o))
+        for items in (1, 2, 4, 8, 16, 32, 64, 128):
+            for warps in (1, 2, 4, 8):
+                with shapes.forced(shapes.Shape(items, warps)):
+                    found[f"{items} rows, {warps} warps"] = measured(gather)
+        name = min(found, key=found.get)
+        best = min(best, (found[name], f"{kind}, {name}"))
+        report.line(f"{kind:8s} " + ", ".join(f"{k} {v:.1f}" for k, v in sorted(found.items(), key=lambda kv: kv[1])[:8]))
+        report.line(f"{kind:8s} gather_rows {found['gather_rows']:.1f}, index_select {found['index_select']:.1f}, "
+                    f"fastest {found[name]:.1f} ({name})")
+        del view
+        table.close()
+    report.line(f"fastest of all: {best[0]:.1f} ({best[1]})")
+
+
+def wide(report):
+    """Reads and adds rows beyond 2^31 and 2^32 numbers."""
+    report.line("== a table of 2^32 + 2^20 numbers of one byte, rows of 64")
+    table = reach.torch.host_empty(((1 << 26) + (1 << 14), 64), dtype=torch.uint8)
+    view = table.on()
+    for first in range(0, len(table), 1 << 22):
+        view[first:first + (1 << 22)].random_(0, 256)
+    index = torch.randint(0, len(table), (1 << 20,), device="cuda")
+    for row in (1 << 25, (1 << 26) - 1, 1 << 26, len(table) - 1):  # 2^31 numbers begin at row 2^25
+        index[row % index.numel()] = row
+    torch.cuda.synchronize()
+    same = torch.equal(reach.torch.gather_rows(table, index).cpu(), table.cpu[index.cpu()])
+    del view
+    table.close()
+    numbers = reach.torch.host_zeros(((1 << 32) + 64,), dtype=torch.int32)
+    where = torch.tensor([5, (1 << 31) + 1, 1 << 32, (1 << 32) + 63], device="cuda")
+    reach.torch.index_add_(numbers, where, torch.tensor([1, 2, 3, 4], device="cuda", dtype=torch.int32))
+    torch.cuda.synchronize()
+    added = numbers.cpu[where.cpu()].tolist() == [1, 2, 3, 4] and int(torch.count_nonzero(numbers.cpu)) == 4
+    report.line(f"rows equal: {same}; additions at the right places: {added}")
+    assert same and added
+
+
+def long(report, gib):
+    """Reads 10 TB, and prints where the pages are before and after."""
+    def places(address):
+        held = 0
+        with open("/proc/self/numa_maps", encoding="ascii") as file:
+            for line in file:
+                if int(line.split()[0], 16) == address:
+                    held = sum(int(word.split("=")[1]) for word in line.split() if word[0] == "N" and "=" in word)
+        return f"{held >> 18} GiB at the host, {torch.cuda.mem_get_info()[0] >> 20} MiB of the GPU free"
+
+    report.line(f"== 10 TB read from {gib} GiB, rows of 512 bytes")
+    table = reach.torch.host_empty((gib * GIB // 512, 128), kind="managed")
+    fill(table.on().view(-1))
+    out = torch.empty(1 << 22, 128, device="cuda")
+    speeds, total = [], 0
+    index = torch.randint(0, len(table), (1 << 22,), device="cuda")
+    report.line("before: " + places(table.cpu.data_ptr()))
+    begin = time.time()
+    while total < 10e12:
+        start = time.time()
+        for _ in range(24):
+            index.random_(0, len(table))
+            reach.torch.gather_rows(table, index, out=out)
+        torch.cuda.synchronize()
+        total += 24 * out.nbytes
+        speeds.append(24 * out.nbytes / (time.time() - start) / 1e9)
+    report.line("after:  " + places(table.cpu.data_ptr()))
+    report.line(f"{total / 1e12:.2f} TB in {time.time() - begin:.0f} s, GB/s first {speeds[0]:.1f}, lowest {min(speeds):.1f}, "
+                f"last {speeds[-1]:.1f}")
+    table.close()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--gib", type=int, default=32)
+    parser.add_argument("--part", nargs="*", default=["make", "operations", "sizes", "growth"],
+                        choices=["make", "operations", "sizes", "growth", "step", "wide", "long"])
     parser.add_argument("--out")
     options = parser.parse_args()
     if not torch.cuda.is_available():
@@ -207,16 +326,11 @@ def main():
     report.line(f"{properties.name} GPU-{properties.uuid}, driver {driver}, {os.cpu_count()} CPUs, PyTorch "
                 f"{torch.__version__}, {datetime.date.today()}")
     report.line("command: tests/bench/bench_host_tables.py " + " ".join(sys.argv[1:]))
-    with tempfile.TemporaryDirectory() as folder:
-        make(report, folder)
-    report.line(f"== operations on a table of {options.gib} GiB")
-    for kind in ("managed", "pinned"):
-        table = reach.torch.host_empty(options.gib * GIB // 4, kind=kind)
-        fill(table.on())
-        read(report, table, kind)
-        table.close()
-    by_size(report, options.gib)
-    growth(report)
+    parts = {"make": lambda: make(report), "operations": lambda: operations(report, options.gib),
+             "sizes": lambda: by_size(report, options.gib), "growth": lambda: growth(report),
+             "step": lambda: step(report, options.gib), "wide": lambda: wide(report), "long": lambda: long(report, options.gib)}
+    for part in options.part:
+        parts[part]()
     return 0
 
 

@@ -94,6 +94,37 @@ assert gone() is None
 
 
 @case
+def a_capsule_of_dlpack_describes_the_memory_and_keeps_it():
+    python("""
+from reach import _dlpack
+memory = host.Memory(5000, "managed")
+assert memory.__dlpack_device__() == (_dlpack.CUDA, 0)
+for wanted in (None, (_dlpack.CUDA, 3), (_dlpack.CPU, 0)):
+    capsule = memory.__dlpack__(stream=1, max_version=(1, 0), dl_device=wanted)
+    (where,) = _dlpack._open
+    tensor = _dlpack._Managed.from_address(where).tensor
+    assert (tensor.device_type, tensor.device_id) == (wanted or (_dlpack.CUDA, 0))
+    assert (tensor.data, tensor.ndim, tensor.shape[0], tensor.bits) == (memory.address, 1, 5000, 8)
+    del capsule
+    assert not _dlpack._open
+assert "has no view on device (3, 0)" in raises(BufferError, memory.__dlpack__, dl_device=(3, 0))
+raises(BufferError, memory.__dlpack__, copy=True)
+capsule, gone = memory.__dlpack__(), weakref.ref(memory)
+del memory
+gc.collect()
+assert gone() is not None
+_dlpack._api.PyCapsule_SetName.argtypes = [_dlpack.ctypes.py_object, _dlpack.ctypes.c_char_p]
+_dlpack._api.PyCapsule_SetName(capsule, b"used_dltensor")  # as a library that takes the capsule
+del capsule
+assert gone() is not None
+_dlpack._Managed.from_address(where := next(iter(_dlpack._open))).deleter(where)
+gc.collect()
+assert gone() is None
+""")
+    nothing_is_held()
+
+
+@case
 def wrong_arguments_are_refused():
     python("""
 assert raises(ValueError, host.Memory, 0) == "nbytes must be at least 1, not 0"

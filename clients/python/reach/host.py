@@ -3,7 +3,8 @@
     from reach import host
 
     table = host.Memory(64 << 30)              # all pages exist; the contents are undefined
-    rows = numpy.asarray(table).view("f4")     # the CPU's view; cupy.asarray(table) is the GPU's view
+    rows = numpy.asarray(table).view("f4")     # the CPU's view
+    there = cupy.asarray(table)                # the GPU's view; or jax.dlpack.from_dlpack(table)
     table.close()
 
 Pinned memory from cudaHostAlloc is read at full speed over some hundred MiB only. Beyond them each row costs a page
@@ -27,7 +28,7 @@ import warnings
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import reach
-from reach import _libraries
+from reach import _dlpack, _libraries
 from reach._locks import Lock
 
 __all__ = ["ANY_NODE", "KINDS", "Memory", "PlainMemoryWarning", "best_kind"]
@@ -121,7 +122,8 @@ class Memory:
     CPU of the process. `progress(done, nbytes)` is called for each further 64 MiB that have pages.
 
     The attributes are `address` (the same for the CPU and the GPU), `nbytes` and `kind`. numpy.asarray and
-    cupy.asarray return views of bytes; `buffer` is a memoryview. Raises ValueError for an argument out of range,
+    cupy.asarray return views of bytes; `buffer` is a memoryview. DLPack gives the view of `device`, or with
+    dl_device=(1, 0) the CPU's. Raises ValueError for an argument out of range,
     reach.NoMemory if the host or the cgroup of the process has no room, and reach.NotSupported if the driver refuses
     the kind. The example needs a GPU:
 
@@ -132,7 +134,7 @@ class Memory:
 
     def __init__(self, nbytes: int, kind: Optional[str] = None, *, node: Optional[int] = None, device: int = 0,
                  devices: Sequence[int] = (), threads: int = 0, progress: Optional[Progress] = None) -> None:
-        self.address, self.nbytes, self.kind = 0, int(nbytes), kind or ""
+        self.address, self.nbytes, self.kind, self._device = 0, int(nbytes), kind or "", device
         self._pool: Optional[ctypes.c_void_p] = None
         self._plain: Optional[mmap.mmap] = None
         self._process = os.getpid()
@@ -260,3 +262,18 @@ class Memory:
         if self.kind == PLAIN:
             raise AttributeError("no GPU reads plain memory")
         return self._interface()
+
+    def __dlpack_device__(self) -> Tuple[int, int]:
+        return (_dlpack.CPU, 0) if self.kind == PLAIN else (_dlpack.CUDA, self._device)
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Optional[Tuple[int, int]] = None,
+                   dl_device: Optional[Tuple[int, int]] = None, copy: Optional[bool] = None) -> Any:
+        """Returns a capsule of the bytes for any GPU that reads the memory, and for the CPU. Nothing is written, so
+        there is no stream to wait for. Raises BufferError for a copy, and for a device that cannot read the memory."""
+        del stream, max_version
+        kind, number = self.__dlpack_device__() if dl_device is None else dl_device
+        if copy or kind not in (_dlpack.CPU, _dlpack.CUDA) or (kind == _dlpack.CUDA and self.kind == PLAIN):
+            raise BufferError(f"memory of kind {self.kind} has no view on device {(int(kind), number)} without a copy")
+        if not self.address:
+            raise ValueError("this memory is closed")
+        return _dlpack.capsule(self, self.address, self.nbytes, int(kind), number)

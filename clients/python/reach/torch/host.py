@@ -24,6 +24,8 @@ from reach._locks import Lock
 Size = Union[int, Sequence[int]]
 Device = Union[None, int, str, torch.device]
 
+_CUDA = 2  # DLPack's number of the kind of device
+
 _lock = Lock()
 _ranges: Dict[int, int] = {}  # the bytes of each open table, by address
 
@@ -43,14 +45,6 @@ def holds(tensor: torch.Tensor) -> bool:
 def _forget(address: int) -> None:
     with _lock:
         _ranges.pop(address, None)
-
-
-class _View:
-    """The interface by which PyTorch makes a tensor of memory that it does not own."""
-
-    def __init__(self, memory: host.Memory) -> None:
-        self.memory = memory  # a tensor keeps its view, and thus the memory
-        self.__cuda_array_interface__ = memory.__cuda_array_interface__
 
 
 class HostTable:
@@ -89,10 +83,8 @@ class HostTable:
         there = torch.device("cuda", _ordinal(device))
         with _lock:
             if there not in self._views:
-                with torch.cuda.device(there):
-                    numbers = torch.as_tensor(_View(self._memory), device=there)
-                if numbers.data_ptr() != self._memory.address:
-                    raise RuntimeError(f"PyTorch {torch.__version__} copies memory that another GPU registered to {there}")
+                with torch.cuda.device(there):  # a capsule names its GPU; PyTorch copies an array of another GPU
+                    numbers = torch.from_dlpack(self._memory.__dlpack__(dl_device=(_CUDA, there.index)))
                 self._views[there] = self._typed(numbers)
                 self._memory.before_close(lambda: torch.cuda.synchronize(there))
             return self._views[there]
