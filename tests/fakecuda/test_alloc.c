@@ -675,11 +675,13 @@ static void add_progress(void *context, uint64_t done_bytes, uint64_t bytes)
     uint64_t *const seen = context;
 
     assert_true(done_bytes >= seen[0] && done_bytes <= bytes);
+    assert_int_equal(driver_uses("cuMemHostRegister"), 0);
     seen[0] = done_bytes;
     seen[1] = bytes;
 }
 
-/* More memory than one piece, with more threads than the machine has, or one. */
+/* More memory than one piece, with more threads than the machine has, or one. The driver receives
+ * pinned memory after the last page is written. */
 static void large_host_memory_is_made_in_pieces(void **state)
 {
     (void)state;

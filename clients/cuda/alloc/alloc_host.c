@@ -1,7 +1,8 @@
 /* alloc_host.c: host memory for kernels, by kind. See reach_alloc.h. The pages are written by many
  * threads (alloc_pages.c), because one thread takes about ten times as long. The driver receives
  * pinned memory and handles in pieces, because calls of other processes to the driver wait for
- * each. */
+ * each. It receives pinned memory only after the last write: nvidia-smi waited up to 6 s for
+ * pieces that were registered while other threads still wrote pages. */
 #include "clients/cuda/alloc/alloc_state.h"
 
 #include <errno.h>
@@ -34,20 +35,14 @@ static uint64_t piece_at(const struct alloc_host *h, uint64_t at)
 
 /* ---- the first write ---- */
 
-static enum reach_alloc_status report_ready(void *request, uint64_t bytes)
+static enum reach_alloc_status touch(const struct request *r)
 {
-    const struct request *const r = request;
+    const struct alloc_touch options = {.threads = r->options->threads,
+                                        .node = r->node,
+                                        .progress = r->options->progress,
+                                        .context = r->options->context};
 
-    if (r->options->progress)
-        r->options->progress(r->options->context, bytes, r->host->bytes);
-    return REACH_ALLOC_OK;
-}
-
-static enum reach_alloc_status touch(struct request *r, alloc_ready_fn *ready)
-{
-    const struct alloc_touch options = {.threads = r->options->threads, .node = r->node};
-
-    return alloc_pages_touch(r->host->memory, r->host->bytes, &options, ready, r, r->error);
+    return alloc_pages_touch(r->host->memory, r->host->bytes, &options, r->error);
 }
 
 /* ---- pinned memory ---- */
@@ -93,18 +88,6 @@ static enum reach_alloc_status register_piece(const struct request *r)
     return s;
 }
 
-/* Registers the pieces whose pages exist, while the other pages are still written. */
-static enum reach_alloc_status register_ready(void *request, uint64_t bytes)
-{
-    const struct request *const r = request;
-    enum reach_alloc_status s = REACH_ALLOC_OK;
-
-    while (s == REACH_ALLOC_OK && r->host->mapped_bytes < bytes &&
-           r->host->mapped_bytes + piece_at(r->host, r->host->mapped_bytes) <= bytes)
-        s = register_piece(r);
-    return s == REACH_ALLOC_OK ? report_ready(request, r->host->mapped_bytes) : s;
-}
-
 static void free_pinned(struct reach_pool *pool, const struct alloc_host *h)
 {
     for (uint64_t at = 0; at < h->mapped_bytes; at += h->piece_bytes)
@@ -112,7 +95,7 @@ static void free_pinned(struct reach_pool *pool, const struct alloc_host *h)
     (void)munmap(h->memory, h->bytes);
 }
 
-static enum reach_alloc_status make_pinned(struct request *r)
+static enum reach_alloc_status make_pinned(const struct request *r)
 {
     enum reach_alloc_status s = map_addresses(r);
 
@@ -121,7 +104,9 @@ static enum reach_alloc_status make_pinned(struct request *r)
     r->host->piece_bytes = r->options->piece_bytes ? r->options->piece_bytes : REGISTER_BYTES;
     (void)madvise(r->host->memory, r->host->bytes, MADV_HUGEPAGE); /* ordinary pages also work */
     (void)madvise(r->host->memory, r->host->bytes, MADV_DONTFORK);
-    s = touch(r, register_ready);
+    s = touch(r);
+    while (s == REACH_ALLOC_OK && r->host->mapped_bytes < r->host->bytes)
+        s = register_piece(r);
     if (s != REACH_ALLOC_OK)
         free_pinned(r->pool, r->host);
     return s;
@@ -136,7 +121,7 @@ static enum reach_alloc_status advise(const struct request *r, int advice, int d
 }
 
 /* The advice comes before the first write: pages that exist would have to be mapped again. */
-static enum reach_alloc_status make_managed(struct request *r)
+static enum reach_alloc_status make_managed(const struct request *r)
 {
     uint64_t address = 0;
     enum reach_alloc_status s =
@@ -151,7 +136,7 @@ static enum reach_alloc_status make_managed(struct request *r)
     for (uint32_t i = 0; i < r->options->device_count && s == REACH_ALLOC_OK; i++)
         s = advise(r, DRV_ADVISE_ACCESSED_BY, r->options->devices[i]);
     if (s == REACH_ALLOC_OK)
-        s = touch(r, report_ready);
+        s = touch(r);
     if (s != REACH_ALLOC_OK)
         (void)r->pool->driver.cuMemFree(address);
     return s;
@@ -240,7 +225,7 @@ static enum reach_alloc_status make_vmm(const struct request *r)
 
 /* ---- all kinds ---- */
 
-static enum reach_alloc_status make_kind(struct request *r, enum reach_host_kind kind)
+static enum reach_alloc_status make_kind(const struct request *r, enum reach_host_kind kind)
 {
     *r->host = (struct alloc_host){.kind = kind, .bytes = round_up(r->options->bytes, HUGE_BYTES)};
     switch (kind) {
@@ -257,7 +242,7 @@ static enum reach_alloc_status make_kind(struct request *r, enum reach_host_kind
                       (int)kind);
 }
 
-static enum reach_alloc_status make(struct request *r)
+static enum reach_alloc_status make(const struct request *r)
 {
     const enum reach_host_kind *const order = r->pool->host_order;
     enum reach_alloc_status s;

@@ -165,29 +165,25 @@ static bool keep_node(int node, cpu_set_t *cpus)
     return true;
 }
 
-/* Calls `ready` each time that more of the beginning of the memory is written. */
-static enum reach_alloc_status follow(struct touch *t, alloc_ready_fn *ready, void *context)
+/* Reports each further part of the beginning of the memory that is written, until the end. */
+static void follow(struct touch *t, const struct alloc_touch *options)
 {
-    enum reach_alloc_status s = REACH_ALLOC_OK;
     uint64_t done = 0;
 
-    while (done < t->bytes && s == REACH_ALLOC_OK) {
+    while (done < t->bytes) {
         const uint64_t before = done;
         while (done < t->bytes && atomic_load(&t->written[done / CHUNK_BYTES]))
             done = t->bytes - done < CHUNK_BYTES ? t->bytes : done + CHUNK_BYTES;
         if (done > before)
-            s = ready(context, done);
+            options->progress(options->context, done, t->bytes);
         else
             (void)nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
     }
-    if (s != REACH_ALLOC_OK)
-        atomic_store(&t->next, t->bytes); /* the threads end */
-    return s;
 }
 
 enum reach_alloc_status alloc_pages_touch(char *memory, uint64_t bytes,
-                                          const struct alloc_touch *options, alloc_ready_fn *ready,
-                                          void *context, struct reach_alloc_error *error)
+                                          const struct alloc_touch *options,
+                                          struct reach_alloc_error *error)
 {
     struct touch t = {.memory = memory, .bytes = bytes};
     pthread_t threads[MAX_THREADS];
@@ -211,9 +207,10 @@ enum reach_alloc_status alloc_pages_touch(char *memory, uint64_t bytes,
         started++;
     if (started == 0)
         write_chunks(&t);
-    const enum reach_alloc_status s = follow(&t, ready, context);
+    if (options->progress)
+        follow(&t, options);
     for (uint32_t i = 0; i < started; i++)
         (void)pthread_join(threads[i], NULL);
     free(t.written);
-    return s;
+    return REACH_ALLOC_OK;
 }

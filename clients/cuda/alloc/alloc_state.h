@@ -120,13 +120,14 @@ enum reach_alloc_status alloc_pages_check(uint64_t bytes, struct reach_alloc_err
 struct alloc_touch {
     uint32_t threads; /* 0 means one for each CPU that the process may use */
     int node;         /* NUMA node of the CPUs of the threads; -1 means any */
+    /* Receives that all bytes before `done_bytes` have pages, from the thread of the caller. May be
+     * NULL. */
+    void (*progress)(void *context, uint64_t done_bytes, uint64_t bytes);
+    void *context;
 };
-/* Receives that all bytes before `bytes` have pages. */
-typedef enum reach_alloc_status alloc_ready_fn(void *context, uint64_t bytes);
-/* Writes one byte of each page of `memory` with several threads, and calls `ready` from the thread
- * of the caller as more pages exist. Stops with the first status that is not REACH_ALLOC_OK. */
+/* Writes one byte of each page of `memory` with several threads. */
 enum reach_alloc_status alloc_pages_touch(char *memory, uint64_t bytes,
-                                          const struct alloc_touch *options, alloc_ready_fn *ready,
-                                          void *context, struct reach_alloc_error *error);
+                                          const struct alloc_touch *options,
+                                          struct reach_alloc_error *error);
 
 #endif
