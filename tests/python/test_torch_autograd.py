@@ -16,7 +16,7 @@ from torch.nn import functional  # noqa: E402
 
 import reach  # noqa: E402
 import reach.torch as rt  # noqa: E402
-from reach.torch import launch, planning  # noqa: E402
+from reach.torch import advice, launch, planning  # noqa: E402
 
 rng = random.Random(common.SEED)
 torch.manual_seed(common.SEED)
@@ -45,8 +45,8 @@ def a_tensor_of_the_cpu_is_passed_on_and_that_is_said_once():
 @case
 def a_strategy_that_cannot_be_had_is_an_error():
     table, index = torch.randn(9, 3), torch.tensor([8, 0, 0])
-    assert "no strategy windows" in common.raises(RuntimeError, rt.gather_rows, table, index, strategy="windows")
-    assert "no strategy naive" in common.raises(RuntimeError, rt.embedding_bag, table, index.view(1, 3),
+    assert "cannot use strategy windows" in common.raises(RuntimeError, rt.gather_rows, table, index, strategy="windows")
+    assert "cannot use strategy naive" in common.raises(RuntimeError, rt.embedding_bag, table, index.view(1, 3),
                                                 strategy="naive")
     assert "must be one of" in common.raises(ValueError, rt.gather_rows, table, index, strategy="best")
 
@@ -154,17 +154,57 @@ def advice_lists_the_tables_of_a_model():
             self.small, self.dense = torch.nn.Embedding(4, 4), torch.nn.Linear(1024, 1024)
 
     before, launch.plan = launch.plan, made_up_plan
+    kind, advice.memory_kind = advice.memory_kind, lambda table: "device"
     try:
         file = io.StringIO()
         found = rt.advise(Model(), file=file)
         named = rt.advise({"a": torch.zeros(1 << 20)}, file=None)
     finally:
-        launch.plan = before
+        launch.plan, advice.memory_kind = before, kind
     assert [(a.name, a.bytes, a.row_bytes, a.gain) for a in found] == [
         ("big.weight", 8 << 20, 64, 3.0), ("flat", 2 << 20, 32, None), ("all together", 10 << 20, 48, None)]
     assert named[0].name == "a" and named[0].row_bytes == 4
     lines = file.getvalue().splitlines()
     assert "big.weight" in lines[1] and "3.00" in lines[1] and "too small for the test" in lines[-1]
+
+
+@case
+def advice_compares_kinds_of_memory_at_the_host():
+    class Tables(torch.nn.Module):  # the interface of FBGEMM's modules
+        def __init__(self):
+            super().__init__()
+            self.flat = torch.zeros(1 << 20)
+
+        def split_embedding_weights(self):
+            return [self.flat.view(-1, 32)]
+
+    answer = reach.Document(transaction_bytes=128, reason="made up", choices=[
+        reach.Document(kind="managed-host", strategy="naive", gbps=44.8),
+        reach.Document(kind="host-pinned", strategy="naive", gbps=4.48),
+        reach.Document(kind="host-registered", strategy="naive", gbps=None)])
+    before = launch.memory, advice.memory_kind
+    try:
+        launch.memory = lambda device, size, row: answer
+        rows = {}
+        for kind in ("managed-host", "host-pinned", "host-registered", "pageable"):
+            advice.memory_kind = lambda table, kind=kind: kind
+            (rows[kind],) = rt.advise(Tables(), file=None)
+        answer["choices"][0]["gbps"] = answer["choices"][1]["gbps"] = None
+        (unknown,) = rt.advise(Tables(), file=None)
+    finally:
+        launch.memory, advice.memory_kind = before
+    assert all((a.name, a.row_bytes, a.best_kind, a.best_rows_per_s) == ("table 0", 128, "managed-host", 0.35e9)
+               for a in rows.values()), rows
+    assert [rows[kind].gain for kind in rows] == [1.0, 10.0, None, None]
+    assert "host_from" in rows["pageable"].reason and "no speed of host-registered" in rows["host-registered"].reason
+    assert (unknown.best_rows_per_s, unknown.gain, unknown.reason) == (None, None, "made up")
+
+
+@case
+def without_a_gpu_a_table_of_the_cpu_is_pageable():
+    (found,) = rt.advise(torch.zeros(1 << 18), file=None)
+    assert torch.cuda.is_available() or (found.kind, found.gain) == ("pageable", None)
+    assert torch.cuda.is_available() or found.reason == "the table is not in the memory of a GPU", found
 
 
 @case

@@ -112,19 +112,29 @@ def facts(device: torch.device) -> Tuple[str, int]:
 
 def plan(device: torch.device, job: Job) -> Plan:
     """Requests the plan once for each device and job. Raises NoPlan if there is none."""
-    global _planner  # pylint: disable=global-statement
     number = -1 if device.index is None else device.index
     key = number, dataclasses.replace(job, accesses=job.rounded())
     with _lock:
         if key not in _plans:
-            _plans[key] = _ask(device, number, key[1])
+            _plans[key] = _ask(device, number, lambda planner, gpu: planner.ask(gpu, key[1]))
         found = _plans[key]
     if isinstance(found, NoPlan):
         raise found
     return found
 
 
-def _ask(device: torch.device, number: int, job: Job) -> Union[Plan, NoPlan]:
+def memory(device: torch.device, nbytes: int, row_bytes: int) -> Any:
+    """Returns Planner.memory of the source of plans. Raises NoPlan."""
+    with _lock:
+        found = _ask(device, -1 if device.index is None else device.index,
+                     lambda planner, gpu: planner.memory(gpu, nbytes, row_bytes))
+    if isinstance(found, NoPlan):
+        raise found
+    return found
+
+
+def _ask(device: torch.device, number: int, request: Callable[[Planner, str], Any]) -> Any:
+    """Returns the answer, or the NoPlan that says why there is none."""
     global _planner  # pylint: disable=global-statement
     try:
         gpu, sm_count = facts(device)
@@ -137,7 +147,7 @@ def _ask(device: torch.device, number: int, job: Job) -> Union[Plan, NoPlan]:
             except NoPlan as why:
                 _checked[number] = why
         wrong = _checked[number]
-        return wrong if wrong is not None else _planner.ask(gpu, job)
+        return wrong if wrong is not None else request(_planner, gpu)
     except NoPlan as why:
         return why
     except reach.ReachError as why:

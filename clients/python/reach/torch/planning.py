@@ -177,6 +177,14 @@ class Planner:
             except reach.ReachError as why:
                 raise NoPlan(f"reachd cannot plan this table: {why}") from why
 
+    def memory(self, gpu: str, nbytes: int, row_bytes: int) -> Any:
+        """Returns the answer about random reads of rows of a table in host memory. Raises NoPlan."""
+        try:
+            answer = self._source.memory(gpu, bytes=nbytes, element=row_bytes, location="host")
+            answer.check_gpu(gpu)
+            return answer
+        except reach.ReachError as why:
+            raise NoPlan(f"reachd has no answer about host memory for this table: {why}") from why
 
     def shares(self, gpu: str, lengths: Sequence[int], weights: Sequence[float]) -> Optional[Tuple[int, ...]]:
         """Returns the part of memory on which each SM works. Each group has one part, and a part has SMs in proportion
