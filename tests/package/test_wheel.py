@@ -87,7 +87,8 @@ def its_tag_and_what_it_has_inside():
     tree = os.path.join(ROOT, "clients", "python")
     modules = glob.glob("reach/**/*.py", root_dir=tree, recursive=True)
     equal(sorted(path for path in inside if path.endswith(".py")), sorted(modules))
-    assert re.findall(r"^Requires-Dist: (.*)$", metadata, re.M) == ['torch>=2.4; extra == "torch"'], metadata
+    equal(re.findall(r"^Requires-Dist: (.*)$", metadata, re.M),
+          ['torch>=2.4; extra == "torch"', 'torch>=2.4; extra == "pyg"', 'torch_geometric>=2.4; extra == "pyg"'], metadata)
     assert "License-Expression: MIT AND curl" in metadata, metadata
 
 
