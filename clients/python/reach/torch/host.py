@@ -14,7 +14,7 @@ A kernel that writes a table and the CPU that reads it see the same memory. Sync
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Iterable, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -108,6 +108,31 @@ class HostTable:
         raise TypeError("a host table belongs to one process and cannot be pickled: make it in each process")
 
 
+class _Columns(HostTable):
+    """Some bytes of each row of a table of bytes, as numbers. The rows are apart."""
+
+    def __init__(self, memory: host.Memory, row_bytes: int, first: int, shape: Tuple[int, int],
+                 dtype: torch.dtype) -> None:
+        self._row_bytes, self._first = row_bytes, first
+        super().__init__(memory, shape, dtype)
+
+    def _typed(self, numbers: torch.Tensor) -> torch.Tensor:
+        rows, width = self.shape
+        part = numbers[:rows * self._row_bytes].view(rows, self._row_bytes)
+        return part[:, self._first:self._first + width * self.dtype.itemsize].view(self.dtype)
+
+
+def columns_empty(rows: int, columns: Sequence[Tuple[int, torch.dtype]], **options: Any) -> List[HostTable]:
+    """Allocates tables that share rows: row i of the second table follows row i of the first table. `columns` are the
+    width and the dtype of each table. All tables are one allocation, so close() of one frees all."""
+    sizes = [width * dtype.itemsize for width, dtype in columns]
+    firsts = [sum(sizes[:k]) for k in range(len(sizes))]
+    if any(first % dtype.itemsize or sum(sizes) % dtype.itemsize for first, (_, dtype) in zip(firsts, columns)):
+        raise ValueError(f"rows of {sum(sizes)} bytes do not keep {columns} aligned; choose an even width")
+    memory = host_empty((rows, sum(sizes)), torch.uint8, **options)._memory  # pylint: disable=protected-access
+    return [_Columns(memory, sum(sizes), first, (rows, width), dtype) for first, (width, dtype) in zip(firsts, columns)]
+
+
 def on_device(table: Any, index: Any) -> Any:
     """Returns the tensor of the index's GPU if `table` is a HostTable, and `table` itself otherwise."""
     if not isinstance(table, HostTable):
@@ -171,6 +196,14 @@ def host_from(source: Union[torch.Tensor, str], **options: Any) -> HostTable:
     if not isinstance(tensor, torch.Tensor):
         raise ValueError(f"{source} contains a {type(tensor).__name__}, not a tensor")
     table = host_empty(tuple(tensor.shape), tensor.dtype, **options)
-    with torch.no_grad():
-        table.cpu.copy_(tensor)
+    copy_rows(table.cpu, tensor)
     return table
+
+
+def copy_rows(to: torch.Tensor, source: torch.Tensor, piece_bytes: int = 64 << 20) -> None:
+    """Copies a tensor of any device and dtype into a view of a table, by pieces. Each piece passes through a tensor of
+    the CPU, because a copy from a GPU must not cross a piece of pinned memory."""
+    rows = max(1, piece_bytes // max(1, math.prod(to.shape[1:]) * to.dtype.itemsize))
+    with torch.no_grad():
+        for there, here in zip(torch.atleast_1d(to).split(rows), torch.atleast_1d(source).split(rows)):
+            there.copy_(here.cpu())
