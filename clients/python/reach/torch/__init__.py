@@ -31,12 +31,14 @@ from reach.torch.fallback import StockOperatorWarning
 from reach.torch.gather import embedding, gather_rows, index_select
 from reach.torch.host import HostTable, host_empty, host_from, host_zeros
 from reach.torch.launch import use
+from reach.torch.modules import HostEmbedding, HostEmbeddingBag
 from reach.torch.partitioning import Partitioned, partition
 from reach.torch.pool import MemPool
 from reach.torch.sample import neighbor_sample
 from reach.torch.table_bags import embedding_bags
 from reach.torch.tables import gather_tables
 
-__all__ = ["Advice", "HostTable", "MemPool", "Partitioned", "StockOperatorWarning", "advise", "embedding",
-           "embedding_bag", "embedding_bags", "gather_rows", "gather_tables", "host_empty", "host_from", "host_zeros", "index_add_",
-           "index_select", "neighbor_sample", "partition", "scatter_add_", "use"]
+__all__ = ["Advice", "HostEmbedding", "HostEmbeddingBag", "HostTable", "MemPool", "Partitioned", "StockOperatorWarning",
+           "advise", "embedding", "embedding_bag", "embedding_bags", "gather_rows", "gather_tables", "host_empty",
+           "host_from", "host_zeros", "index_add_", "index_select", "neighbor_sample", "partition", "scatter_add_",
+           "use"]

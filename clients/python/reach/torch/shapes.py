@@ -40,6 +40,8 @@ TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
     ("bags", "scopes"): ((64, Shape(1, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
     ("bags", "windows"): ((128, Shape(1, 2, 16, 2, 128)), (256, Shape(1, 1, 32, 4))),
     ("add", "naive"): ((8, Shape(256, 4)), (64, Shape(128, 4)), (256, Shape(32, 4))),
+    ("step", "host"): ((64, Shape(32, 4, step=4)), (256, Shape(8, 4, step=4)), (1024, Shape(2, 4, step=4)),
+                       (4096, Shape(1, 4, step=4)), (8192, Shape(1, 8, step=2))),
     ("add", "host"): ((64, Shape(64, 4)), (256, Shape(2, 4))),
     ("add", "scopes"): ((8, Shape(256, 4)), (64, Shape(128, 4)), (256, Shape(32, 4))),
     ("add", "windows"): ((8, Shape(1024, 8, 2)), (64, Shape(128, 4)), (256, Shape(32, 4))),
