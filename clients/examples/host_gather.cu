@@ -165,6 +165,8 @@ static bool make_memory(state *s, memory_kind kind, u64 bytes, memory *out, char
     if (out->bytes > available / 2)
         return job_fail(why, "more than half of the %.1f GiB of host memory that is available",
                         (double)available / (1 << 30));
+    if (kind == MEMORY_HOST_PAGEABLE || kind == MEMORY_HOST_FILE)
+        return job_fail(why, "the example does not allocate %s", memory_kind_name(kind));
     const bool registered = kind == MEMORY_HOST_REGISTERED || kind == MEMORY_HOST_REGISTERED_HUGE;
     const bool good =
         registered ? make_registered(kind == MEMORY_HOST_REGISTERED_HUGE, out->bytes, out, why)

@@ -34,6 +34,9 @@ enum { MOST_TRIES = 3, FINEST = 16 /* a bound is precise to 1/FINEST of the onse
  * It is about twice the reach of windows on an H200 (4.25 GiB), so that the cliff of windows is
  * visible. */
 #define LONGEST_PINNED_BYTES (8 * GIB)
+/* The longest range of memory that the driver did not allocate. The device may map its pages one by
+ * one, each after a fault. */
+#define LONGEST_PAGEABLE_BYTES (2 * GIB)
 /* The bytes that are allocated per second of budget. Half a second was measured for each GiB of
  * pages of 4 KiB that the driver allocates. */
 #define BYTES_A_SECOND (2 * GIB)
@@ -52,10 +55,16 @@ static const struct {
     [DEPTH_MATRIX] = {1000, 768 * MIB, DEPTH_FULL_REGION_BYTES},
 };
 
+/* The kinds before the peers, which share the time evenly, and the kinds after the peers, which get
+ * the time that is left. */
 static const enum memory_kind kinds[] = {MEMORY_MANAGED_HOST,         MEMORY_HOST_PINNED,
                                          MEMORY_HOST_REGISTERED_HUGE, MEMORY_HOST_REGISTERED,
                                          MEMORY_HOST_VIRTUAL,         MEMORY_MANAGED_DEVICE};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+static const enum memory_kind last_kinds[] = {MEMORY_HOST_PAGEABLE, MEMORY_HOST_FILE};
+enum {
+    KINDS = sizeof kinds / sizeof kinds[0],
+    LAST_KINDS = sizeof last_kinds / sizeof last_kinds[0]
+};
 
 /* The share of the plateau from which a region counts as equally fast, because of noise. */
 static const double AS_FAST = 0.98;
@@ -267,10 +276,14 @@ static bool add_counts(struct memory_plan *p)
     return any;
 }
 
+/* Adds writes and atomics, which nothing does to the file. */
 static bool add_rates(struct memory_plan *p)
 {
     struct probe_spec spec = read_spec(p, true);
     bool any = false;
+
+    if (p->e.kind == MEMORY_HOST_FILE)
+        return false;
 
     spec.duration_us = MEMORY_RATE_US;
     spec.transaction_bytes = PROBE_SECTOR_BYTES;
@@ -346,6 +359,11 @@ static bool is_alias(enum memory_kind kind, enum depth depth)
     return kind == MEMORY_PEER || (kind == MEMORY_HOST_VIRTUAL && depth != DEPTH_MEMORY);
 }
 
+static bool is_pageable(enum memory_kind kind)
+{
+    return kind == MEMORY_HOST_PAGEABLE || kind == MEMORY_HOST_FILE;
+}
+
 /* Returns the length of the range of a kind. An alias may have any length. */
 static uint64_t range_of(const struct observation_set *set, enum depth depth, uint32_t ms,
                          enum memory_kind kind)
@@ -364,6 +382,8 @@ static uint64_t range_of(const struct observation_set *set, enum depth depth, ui
                                                       : LONGEST_BYTES);
     if (kind == MEMORY_HOST_PINNED && most > LONGEST_PINNED_BYTES)
         most = LONGEST_PINNED_BYTES;
+    if (is_pageable(kind) && most > LONGEST_PAGEABLE_BYTES)
+        most = LONGEST_PAGEABLE_BYTES;
     return most < host ? most : power_of_two(host);
 }
 
@@ -385,6 +405,7 @@ static uint64_t expected_ms(const struct memory_plan *p)
         [MEMORY_HOST_PINNED] = 540,     [MEMORY_MANAGED_HOST] = 260,
         [MEMORY_HOST_REGISTERED] = 230, [MEMORY_HOST_REGISTERED_HUGE] = 120,
         [MEMORY_MANAGED_DEVICE] = 30,   [MEMORY_HOST_VIRTUAL] = 230,
+        [MEMORY_HOST_PAGEABLE] = 260,   [MEMORY_HOST_FILE] = 260,
     };
     enum { ALIAS_MS_A_GIB = 22 }; /* milliseconds per GiB of an alias */
 
@@ -418,6 +439,7 @@ bool memory_probes_next(const struct observation_set *set, const struct structur
 {
     const uint32_t ms = set->limits.memory_ms ? set->limits.memory_ms : budgets[depth].ms;
     const nsec_t spent = time_spent(set);
+    const uint32_t peers = set->limits.peer_count;
     const int k = s->window_level;
     struct memory_plan p = {
         .set = set,
@@ -431,11 +453,13 @@ bool memory_probes_next(const struct observation_set *set, const struct structur
         return false;
     if (k >= 0 && s->shared_by[k] == SHARED_GROUP)
         p.groups = &s->sharing[k].found;
-    for (uint32_t i = 0; i < KINDS + set->limits.peer_count; i++) {
-        const enum memory_kind kind = i < KINDS ? kinds[i] : MEMORY_PEER;
+    for (uint32_t i = 0; i < KINDS + peers + LAST_KINDS; i++) {
+        const enum memory_kind kind = i < KINDS           ? kinds[i]
+                                      : i < KINDS + peers ? MEMORY_PEER
+                                                          : last_kinds[i - KINDS - peers];
 
-        memory_estimate(set, p.groups ? p.groups : &no_groups, kind, i < KINDS ? 0 : i - KINDS,
-                        &p.e);
+        memory_estimate(set, p.groups ? p.groups : &no_groups, kind,
+                        kind == MEMORY_PEER ? i - KINDS : 0, &p.e);
         p.most_bytes = range_of(set, depth, ms, kind);
         p.is_alias = is_alias(kind, depth);
         if (p.most_bytes > 0 &&

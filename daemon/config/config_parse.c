@@ -454,6 +454,7 @@ struct gpu_options config_gpu_options(const struct config *config)
                                 .libcuda = config->libcuda,
                                 .memory_limit_bytes = config->memory_limit_bytes,
                                 .host_memory_bytes = config->host_memory_bytes,
+                                .state = config->state,
                                 .memory_ms = config->memory_ms,
                                 .deadline_ms = config->probe_deadline_ms,
                                 .no_vmm = !config->vmm};

@@ -218,13 +218,14 @@ static void write_columns(struct json_writer *t, const char *name, const struct 
 /* ---- members ---- */
 
 /* Writes a list of objects. `in_columns` has the same meaning as in write_object. */
-static void write_objects(struct json_writer *t, const char *name, const struct object *o,
+static void write_objects(struct json_writer *t, const char *name, const struct member *m,
                           const struct place *first, uint32_t count, bool in_columns)
 {
     json_writer_open(t, name, '[');
     for (uint32_t i = 0; i < count && !t->failed; i++) {
-        const struct place at = element(o, first, i);
-        write_object(t, NULL, o, &at, in_columns);
+        const struct place at = element(m->object, first, i);
+        if (!m->omits || !m->omits(at.base))
+            write_object(t, NULL, m->object, &at, in_columns);
     }
     json_writer_close(t, ']');
 }
@@ -245,7 +246,7 @@ static void write_list(struct json_writer *t, const char *name, const struct mem
         write_columns(t, name, m->object, &first, count);
         return;
     }
-    write_objects(t, name, m->object, &first, count, m->columns != NULL);
+    write_objects(t, name, m, &first, count, m->columns != NULL);
     if (m->columns)
         evidence_write(t, m->columns, m->object, first.base, count);
 }
@@ -435,7 +436,7 @@ void fingerprint_write_member(struct json_writer *t, const struct fingerprint *f
     const struct place at = {.fp = fp, .base = member_at(m, fp)};
 
     if (m->type == MEMBER_LIST)
-        write_objects(t, name, m->object, &at, member_count(m, fp), false);
+        write_objects(t, name, m, &at, member_count(m, fp), false);
     else
         write_object(t, name, m->object, &at, false);
 }

@@ -401,6 +401,21 @@ static void identity_from_json(struct json_reader *outer, struct gpu_identity *o
         out->origin = origin;
 }
 
+/* Inserts the kinds of memory that the document omits. */
+static void insert_memory(struct fingerprint *fp)
+{
+    for (uint32_t i = FINGERPRINT_LEAST_MEMORY; i + 1 < MEMORY_PEER; i++) {
+        if (fp->memory_count < i || fp->memory_count == FINGERPRINT_MAX_MEMORY ||
+            (i < fp->memory_count && fp->memory[i].kind == (enum memory_kind)(i + 1)))
+            continue;
+        const struct memory_facts unmeasured = fp->memory[fp->memory_count];
+        memmove(&fp->memory[i + 1], &fp->memory[i], (fp->memory_count - i) * sizeof fp->memory[0]);
+        fp->memory[i] = unmeasured;
+        fp->memory[i].kind = (enum memory_kind)(i + 1);
+        fp->memory_count += 1;
+    }
+}
+
 enum status fingerprint_from_json(const json_t *json, struct fingerprint *out, struct err *err)
 {
     struct json_reader in;
@@ -410,6 +425,7 @@ enum status fingerprint_from_json(const json_t *json, struct fingerprint *out, s
     json_reader_begin(&in, json, "", JSON_READER_LENIENT, STATUS_CORRUPT, err);
     identity_from_json(&in, &out->gpu);
     read_object(&in, &fingerprint_object, &(struct place){.fp = out, .base = out});
+    insert_memory(out);
     read_kept(&in, out);
     s = json_reader_end(&in);
     return s == STATUS_OK ? fingerprint_check(out, err) : s;

@@ -67,7 +67,9 @@ struct member {
     const struct object *object;    /* MEMBER_OBJECT, MEMBER_LIST: rows of the struct */
     size_t count_offset;            /* MEMBER_LIST, MEMBER_NOTES: offset of the uint32_t count */
     uint32_t min_count, max_count;  /* limits of the count; a list may also be empty */
-    const char *columns;            /* MEMBER_LIST: the field with the evidence of the elements */
+    /* MEMBER_LIST: returns whether a document omits an element; NULL if it omits none. */
+    bool (*omits)(const void *element);
+    const char *columns; /* MEMBER_LIST: the field with the evidence of the elements */
     /* The number is above 0 if `positive` is true, at least `min`, and at most `max` unless `max`
      * is 0. */
     bool positive;

@@ -854,6 +854,16 @@ static const struct member source_members[] = {
 const struct object source_object = DEFINE(fingerprint_source, source_members, "KeptSource",
                                            "The object describes an earlier measurement.");
 
+/* Documents of earlier releases lack these kinds. A fingerprint that is read and written again
+ * keeps its id, so a document omits the kinds without a result. */
+static bool is_later_kind_without_result(const void *element)
+{
+    const struct memory_facts *const m = element;
+
+    return m->kind >= MEMORY_HOST_PAGEABLE && m->kind < MEMORY_PEER &&
+           m->probed_bytes.known == MAYBE_UNKNOWN && m->probed_bytes.reason == REASON_NOT_MEASURED;
+}
+
 static const struct member fingerprint_members[] = {
     {NAME(fingerprint, depth, depth_words,
           "Greatest depth among the newest measurement and the measurements from which parts are "
@@ -907,9 +917,10 @@ static const struct member fingerprint_members[] = {
      FOR_PLANNER, IN(PARALLELISM), OPTIONAL},
     {LIST(memory, fingerprint, memory, memory_count, memory_object,
           "Kinds of memory beside plain device memory, in the order of the names of kind, then the "
-          "peers. The member is omitted if no kind was measured."),
-     FOR_PLANNER, OPTIONAL, .min_count = MEMORY_PEER - 1, .element = "% memory, ",
-     .label = "other memory"},
+          "peers. Host-pageable and host-file are omitted if they were not tried. The member is "
+          "omitted if no kind was measured."),
+     FOR_PLANNER, OPTIONAL, .min_count = FINGERPRINT_LEAST_MEMORY,
+     .omits = is_later_kind_without_result, .element = "% memory, ", .label = "other memory"},
     {OBJECT(fingerprint, conditions, conditions_object, "Conditions of the measurement."),
      FOR_PLANNER},
 };

@@ -9,6 +9,8 @@
 enum {
     FINGERPRINT_MAX_PEERS = 16, /* largest number of GPUs whose memory this GPU can access */
     FINGERPRINT_MAX_MEMORY = MEMORY_PEER - 1 + FINGERPRINT_MAX_PEERS,
+    /* Number of kinds that every document has. It may omit the later kinds. */
+    FINGERPRINT_LEAST_MEMORY = MEMORY_HOST_PAGEABLE - 1,
     FINGERPRINT_MAX_MEMORY_CURVE = 24
 };
 

@@ -29,6 +29,9 @@ struct gpu_options {
     /* Limit of the host memory that probes hold at a time. 0 means a quarter of the available
      * memory, which is the upper bound in any case. */
     uint64_t host_memory_bytes;
+    /* Path of the state of the daemon. A file that probes map is in the same folder. NULL or
+     * ":memory:" means /var/tmp. */
+    const char *state;
     uint32_t memory_ms; /* time limit for other kinds of memory; 0 means the default of the depth */
     bool no_vmm;        /* do not use the virtual memory API */
     bool alone; /* make the driver show only the GPU that is opened, because another GPU hangs */

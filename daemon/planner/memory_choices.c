@@ -41,7 +41,11 @@ static const struct {
     [MEMORY_HOST_REGISTERED] = {"ordinary pages of the process, cuMemHostRegister", 4},
     [MEMORY_HOST_REGISTERED_HUGE] = {"transparent huge pages of the process, cuMemHostRegister", 5},
     [MEMORY_HOST_VIRTUAL] = {"cuMemCreate at a NUMA node of the host, accessed by the device", 6},
-    [MEMORY_PEER] = {"cuMemCreate at the other device, accessed by this one", 7},
+    [MEMORY_HOST_PAGEABLE] = {"malloc or mmap; cuMemAdvise: preferred location host, accessed by "
+                              "the device",
+                              7},
+    [MEMORY_HOST_FILE] = {"mmap of a file whose pages are in memory", 8},
+    [MEMORY_PEER] = {"cuMemCreate at the other device, accessed by this one", 9},
 };
 
 struct advising {

@@ -8,6 +8,9 @@
  *   managed-host          cuMemAllocManaged, preferred location host, accessed by the device
  *   host-registered       ordinary pages of the process, cuMemHostRegister
  *   host-registered-huge  transparent huge pages of the process, cuMemHostRegister
+ *   host-pageable         pages of the process that the driver did not allocate and does not pin:
+ *                         heterogeneous memory management (HMM), or page tables of the host (ATS)
+ *   host-file             a mapped file, read like host-pageable
  *   peer                  device memory of another GPU of the node
  */
 #ifndef REACH_TYPES_MEMORY_KIND_H
@@ -23,6 +26,8 @@ enum memory_kind {
     MEMORY_MANAGED_HOST,
     MEMORY_HOST_REGISTERED,
     MEMORY_HOST_REGISTERED_HUGE,
+    MEMORY_HOST_PAGEABLE,
+    MEMORY_HOST_FILE,
     MEMORY_PEER, /* the last kind, because a node can have several peers */
     MEMORY_KIND_COUNT
 };

@@ -16,11 +16,13 @@ NAME_FUNCTIONS(
     enum memory_kind, [MEMORY_DEVICE] = "device", [MEMORY_MANAGED_DEVICE] = "managed-device",
     [MEMORY_HOST_PINNED] = "host-pinned", [MEMORY_HOST_VIRTUAL] = "host-virtual",
     [MEMORY_MANAGED_HOST] = "managed-host", [MEMORY_HOST_REGISTERED] = "host-registered",
-    [MEMORY_HOST_REGISTERED_HUGE] = "host-registered-huge", [MEMORY_PEER] = "peer")
+    [MEMORY_HOST_REGISTERED_HUGE] = "host-registered-huge",
+    [MEMORY_HOST_PAGEABLE] = "host-pageable", [MEMORY_HOST_FILE] = "host-file",
+    [MEMORY_PEER] = "peer")
 
 bool memory_kind_is_host(enum memory_kind kind)
 {
-    return kind >= MEMORY_HOST_PINNED && kind <= MEMORY_HOST_REGISTERED_HUGE;
+    return kind >= MEMORY_HOST_PINNED && kind <= MEMORY_HOST_FILE;
 }
 
 NAME_FUNCTIONS(verdict, enum verdict, [VERDICT_CLEAN] = "clean", [VERDICT_DISTURBED] = "disturbed",

@@ -204,6 +204,8 @@ static enum status worker_send_options(struct worker *w, const struct gpu_option
     json_writer_close(&t, ']');
     if (options->libcuda)
         json_writer_text(&t, "libcuda", options->libcuda);
+    if (options->state)
+        json_writer_text(&t, "state", options->state);
     json_writer_u64(&t, "memory_limit_bytes", options->memory_limit_bytes);
     json_writer_u64(&t, "host_memory_bytes", options->host_memory_bytes);
     json_writer_u64(&t, "memory_ms", options->memory_ms);

@@ -154,7 +154,8 @@ static void session_read_simulated(struct json_reader *in, const char *out[REACH
 static enum status session_do_options(struct session *s, struct json_reader *in)
 {
     const char *simulated[REACH_MAX_GPUS + 1];
-    struct gpu_options options = {.libcuda = json_reader_word(in, "libcuda")};
+    struct gpu_options options = {.libcuda = json_reader_word(in, "libcuda"),
+                                  .state = json_reader_word(in, "state")};
 
     session_read_simulated(in, simulated);
     json_reader_u64(in, "memory_limit_bytes", &options.memory_limit_bytes);

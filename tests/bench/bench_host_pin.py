@@ -70,7 +70,7 @@ class Way:
 
 
 FRESH = [Way(overlap=True), Way(piece=64), Way(), Way("populate", piece=256), Way(huge=False, piece=256),
-         Way(overlap=True, piece=64), Way(kind="managed")]
+         Way(overlap=True, piece=64), Way(kind="one call"), Way(kind="managed")]
 LARGE = [Way(overlap=True), Way(), Way(piece=64)]
 WAYS = ([Way(overlap=True, piece=piece) for piece in (64, 256, 512)]
         + [Way(piece=piece) for piece in (64, 256, 512, 1024)]

@@ -45,6 +45,7 @@ struct control {
     int mps_clients;       /* clients of MPS, including this process; 0 means no MPS */
     bool no_vmm;
     bool no_hints;
+    bool ats;
     bool mig;
 };
 

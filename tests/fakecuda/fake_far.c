@@ -1,10 +1,12 @@
 /* fake_far.c: memory of the stand-in driver outside the memory of the device: pinned, registered
- * and managed memory, handles of the host and of peers. A kind that the description of the GPU
- * lacks is not supported. Each range has a model of its own (sim_kind_desc). */
+ * and managed memory, handles of the host and of peers, and memory that the driver did not
+ * allocate. A kind that the description of the GPU lacks is not supported. Each range has a model
+ * of its own (sim_kind_desc). */
 #include "base/units.h"
 #include "tests/fakecuda/fake_driver.h"
 #include "tests/fakecuda/fake_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -149,12 +151,37 @@ static struct fake_alloc *find_managed(cu_deviceptr p, size_t bytes)
     return NULL;
 }
 
+/* ---- memory that the driver did not allocate ---- */
+
+enum memory_kind fake_find_pageable(uint64_t va, uint64_t *first, uint64_t *bytes)
+{
+    FILE *const f = fopen("/proc/self/maps", "re");
+    enum memory_kind kind = MEMORY_DEVICE;
+    unsigned long long from, to, inode;
+    char line[512];
+
+    while (f && kind == MEMORY_DEVICE && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%llx-%llx %*s %*s %*s %llu", &from, &to, &inode) != 3 || va < from ||
+            va >= to)
+            continue;
+        kind = inode ? MEMORY_HOST_FILE : MEMORY_HOST_PAGEABLE;
+        *first = from;
+        *bytes = to - from;
+    }
+    if (f)
+        (void)fclose(f);
+    return fake.current >= 0 && has_kind(kind) ? kind : MEMORY_DEVICE;
+}
+
 cu_result cuMemAdvise(cu_deviceptr p, size_t bytes, int advice, cu_device device)
 {
     const cu_result r = fake_enter_context("cuMemAdvise");
     struct fake_alloc *a = find_managed(p, bytes);
+    uint64_t first, length;
     if (r != CU_SUCCESS)
         return r;
+    if (!a && fake_find_pageable(p, &first, &length) != MEMORY_DEVICE)
+        return CU_SUCCESS;
     if (!a || (advice != CU_MEM_ADVISE_SET_PREFERRED_LOCATION &&
                (advice != CU_MEM_ADVISE_SET_ACCESSED_BY || device != fake.current)))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "advice %d on memory", advice);
@@ -233,7 +260,7 @@ static enum memory_kind find_range(uint64_t va, uint64_t *first, uint64_t *bytes
             *bytes = ranges[i].bytes;
             return fake_kind_of_map(ranges[i].va);
         }
-    return MEMORY_DEVICE;
+    return fake_find_pageable(va, first, bytes);
 }
 
 struct sim_machine *fake_machine_at(struct fake_device *device, uint64_t va, uint64_t *first)

@@ -123,7 +123,10 @@ static size_t map_before(uint64_t va)
 
 bool fake_is_mapped(uint64_t va, uint64_t bytes)
 {
-    if (alloc_covers(va, bytes))
+    uint64_t first, length;
+
+    if (alloc_covers(va, bytes) || (fake_find_pageable(va, &first, &length) != MEMORY_DEVICE &&
+                                    bytes <= length - (va - first)))
         return true;
     const struct fake_map *maps = fake.maps.items;
     uint64_t at = va;

@@ -152,6 +152,9 @@ uint64_t fake_take_va(struct fake_device *device, uint64_t bytes, uint64_t align
 void fake_settle_va(int device);
 /* Returns whether [va, va + bytes) is device memory that the device may access. */
 bool fake_is_mapped(uint64_t va, uint64_t bytes);
+/* Returns the kind and the extent of memory of the process that the driver did not allocate and the
+ * current device can access, or MEMORY_DEVICE if there is no such memory at the address. */
+enum memory_kind fake_find_pageable(uint64_t va, uint64_t *first, uint64_t *bytes);
 /* Returns the host memory behind [va, va + bytes), or NULL if there is none. */
 void *fake_host(uint64_t va, uint64_t bytes);
 /* Returns the host memory behind the mapping at `va`. `*bytes` is limited to the end of the

@@ -34,6 +34,7 @@
  *   others=<size>                  device memory that other processes hold
  *   mps=<n>                        the process is one of this many clients of MPS
  *   novmm                          the GPUs cannot do the virtual memory API
+ *   ats                            the GPUs use the page tables of the host
  *   nohints                        the driver ignores the carveout that a kernel requests
  *   mig                            the GPUs are MIG instances, and NVML does not report it
  *   mig=<profile or description>   an instance of the GPU before it; without a description the GPU
@@ -408,6 +409,10 @@ static int attribute_of(const struct sim_desc *d, int attribute)
         return d->clusters.largest > 0;
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT:
         return !fake.control.no_vmm;
+    case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+        return d->kinds[MEMORY_HOST_PAGEABLE].gbps > 0;
+    case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES:
+        return fake.control.ats;
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
         return d->kinds[MEMORY_MANAGED_HOST].gbps > 0;
     case CU_DEVICE_ATTRIBUTE_MPS_ENABLED:

@@ -10,7 +10,8 @@
 #define KIND "=50/2@900,16K,32+100,128+300,50 "
 #define WITH_KINDS                                                                                 \
     SMALL " host_memory=8G managed-device" KIND "host-pinned" KIND "host-virtual" KIND             \
-          "managed-host" KIND "host-registered" KIND "peer" KIND
+          "managed-host" KIND "host-registered" KIND "host-pageable" KIND "host-file" KIND         \
+          "peer" KIND
 
 static struct probe_spec memory_spec(enum memory_kind kind)
 {
@@ -211,6 +212,9 @@ static void a_refused_kind_says_why(void **state)
         {MEMORY_MANAGED_DEVICE, "fail=cuMemPrefetchAsync=2", REASON_NO_DEVICE_MEMORY},
         {MEMORY_HOST_VIRTUAL, "fail=cuMemCreate@3=800", REASON_NOT_PERMITTED},
         {MEMORY_HOST_VIRTUAL, "novmm", REASON_NOT_SUPPORTED},
+        {MEMORY_HOST_PAGEABLE, "fail=cuMemAdvise=801", REASON_NOT_SUPPORTED},
+        {MEMORY_HOST_PAGEABLE, "fail=cuMemAdvise@2=801|ats", REASON_NONE},
+        {MEMORY_HOST_FILE, "fail=cuMemAdvise@2=801", REASON_NONE},
         {MEMORY_PEER, "fail=cuDeviceCanAccessPeer=801", REASON_NOT_SUPPORTED},
         {MEMORY_PEER, "fail=cuMemCreate@3=2", REASON_NO_DEVICE_MEMORY},
     };
@@ -233,6 +237,25 @@ static void a_refused_kind_says_why(void **state)
         expect_nothing_held(cases[i].control);
     }
     begin(SMALL "|");
+}
+
+/* Without access to pageable memory, the device reads neither pages of the process nor files. */
+static void pageable_memory_needs_support(void **state)
+{
+    struct err err = {0};
+    struct gpu *gpu = NULL;
+    enum reason reason;
+
+    (void)state;
+    assert_int_equal(open_with(SMALL " host_memory=8G managed-host" KIND "|", &gpu, &err),
+                     STATUS_OK);
+    for (int kind = MEMORY_HOST_PAGEABLE; kind <= MEMORY_HOST_FILE; kind++) {
+        assert_int_equal(use_kind(gpu, (enum memory_kind)kind, &reason, &err), STATUS_OK);
+        assert_int_equal(reason, REASON_NOT_SUPPORTED);
+    }
+    assert_int_equal(driver_uses("cuMemAdvise"), 0);
+    gpu_close(gpu);
+    expect_nothing_held("pageable memory");
 }
 
 /* Each driver call fails in turn while every kind of memory is probed, and no resource stays
@@ -288,6 +311,7 @@ int main(void)
         cmocka_unit_test(what_was_left_makes_room),
         cmocka_unit_test(host_memory_is_made_in_pieces),
         cmocka_unit_test(a_refused_kind_says_why),
+        cmocka_unit_test(pageable_memory_needs_support),
         cmocka_unit_test(every_call_for_other_memory_may_fail),
     };
     return cmocka_run_group_tests(tests, driver_load, driver_unload);

@@ -125,6 +125,7 @@ static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *
     *m = (struct cuda_memory){.api = &g->api,
                               .vmm = g->arena.kind == ARENA_ALIAS,
                               .device = g->device,
+                              .state = options->state,
                               .host_limit_bytes = options->host_memory_bytes};
     if (options->memory_limit_bytes)
         m->managed_bytes = limit_bytes > held ? limit_bytes - held : 0;

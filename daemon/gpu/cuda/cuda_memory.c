@@ -61,12 +61,46 @@ static enum status make_registered(struct cuda_memory *m, struct err *err)
     if (!m->api->cuMemHostRegister || !m->api->cuMemHostUnregister ||
         !m->api->cuMemHostGetDevicePointer)
         return lacks("cuMemHostRegister", err);
-    s = host_memory_map(m->range.bytes, m->range.kind == MEMORY_HOST_REGISTERED_HUGE,
+    s = host_memory_map(m->range.bytes,
+                        m->range.kind == MEMORY_HOST_REGISTERED ? HOST_PAGES_ORDINARY
+                                                                : HOST_PAGES_HUGE,
                         &m->range.host, err);
     if (s != STATUS_OK)
         return s;
     return host_pieces_register(m->api, m->range.host, m->range.bytes, &m->range.base,
                                 &m->range.registered_bytes, err);
+}
+
+/* Sets the location of the memory, and that this device accesses it there. */
+static enum status advise(struct cuda_memory *m, cu_device location, struct err *err)
+{
+    const enum status s = CUDA_CALL(m->api, err, cuMemAdvise, m->range.base, m->range.bytes,
+                                    CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location);
+
+    return s == STATUS_OK ? CUDA_CALL(m->api, err, cuMemAdvise, m->range.base, m->range.bytes,
+                                      CU_MEM_ADVISE_SET_ACCESSED_BY, m->device)
+                          : s;
+}
+
+/* Makes memory that the driver does not allocate. Under HMM the driver moves anonymous pages that
+ * the device touches, so these pages need the advice to stay. With page tables of the host (ATS)
+ * they stay anyway, and so do pages of a file. */
+static enum status make_pageable(struct cuda_memory *m, struct err *err)
+{
+    const bool is_file = m->range.kind == MEMORY_HOST_FILE;
+    enum status s;
+
+    if (!m->api->cuMemAdvise || !has(m, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS))
+        return lacks("access to pageable memory", err);
+    s = is_file ? host_memory_map_file(m->state, m->range.bytes, &m->range.host, err)
+                : host_memory_map(m->range.bytes, HOST_PAGES_ANY, &m->range.host, err);
+    if (s != STATUS_OK)
+        return s;
+    m->range.base = (uintptr_t)m->range.host;
+    s = advise(m, CU_DEVICE_CPU, err);
+    if (is_file || has(m, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES))
+        return STATUS_OK;
+    return s == STATUS_OK ? zero(m, m->range.bytes, err) : s; /* the device maps each page */
 }
 
 /* Makes managed memory. The processor touches host pages first, so that no page migrates
@@ -87,11 +121,7 @@ static enum status make_managed(struct cuda_memory *m, struct err *err)
         m->range.base = 0;
         return s;
     }
-    s = CUDA_CALL(api, err, cuMemAdvise, m->range.base, m->range.bytes,
-                  CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location);
-    if (s == STATUS_OK)
-        s = CUDA_CALL(api, err, cuMemAdvise, m->range.base, m->range.bytes,
-                      CU_MEM_ADVISE_SET_ACCESSED_BY, m->device);
+    s = advise(m, location, err);
     if (s != STATUS_OK)
         return s;
     if (at_host) {
@@ -181,6 +211,9 @@ static enum status make(struct cuda_memory *m, struct err *err)
     case MEMORY_HOST_REGISTERED:
     case MEMORY_HOST_REGISTERED_HUGE:
         return make_registered(m, err);
+    case MEMORY_HOST_PAGEABLE:
+    case MEMORY_HOST_FILE:
+        return make_pageable(m, err);
     case MEMORY_PEER:
         return make_peer(m, err);
     default:

@@ -33,6 +33,7 @@ struct cuda_memory {
     cu_device device;
     cu_device peers[REACH_MAX_GPUS]; /* the other devices, in the order of the driver */
     uint32_t peer_count;
+    const char *state;         /* like in gpu_options */
     uint64_t host_limit_bytes; /* like in gpu_options; 0 means a quarter of the available memory */
     bool vmm;                  /* true if the virtual memory API may be used */
     uint64_t managed_bytes;    /* limit of device memory for managed memory */

@@ -4,6 +4,8 @@
 #include "base/units.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +14,8 @@
 #include <unistd.h>
 
 enum { PAGE_BYTES = 4096, MAX_THREADS = 8 };
-#define HUGE_BYTES (2 * MIB)
+#define HUGE_BYTES      (2 * MIB)
+#define FALLBACK_FOLDER "/var/tmp"
 /* The least share of pages that must be huge if huge pages were requested. */
 #define HUGE_SHARE 0.9
 
@@ -92,6 +95,7 @@ uint64_t host_memory_total(void)
 struct part {
     char *first;
     uint64_t bytes;
+    bool write;
     pthread_t thread;
     bool started;
 };
@@ -100,12 +104,18 @@ static void *touch_part(void *arg)
 {
     const struct part *const p = arg;
 
-    for (uint64_t at = 0; at < p->bytes; at += PAGE_BYTES)
-        *(volatile char *)(p->first + at) = 0;
+    for (uint64_t at = 0; at < p->bytes; at += PAGE_BYTES) {
+        volatile char *const page = p->first + at;
+        if (p->write)
+            *page = 0;
+        else
+            (void)*page;
+    }
     return NULL;
 }
 
-void host_memory_touch(void *p, uint64_t bytes)
+/* Touches every page with several threads, by a write or by a read. */
+static void touch(void *p, uint64_t bytes, bool write)
 {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const uint64_t count = processors < 1             ? 1
@@ -117,6 +127,7 @@ void host_memory_touch(void *p, uint64_t bytes)
     for (uint64_t i = 0; i < count && i * each < bytes; i++) {
         parts[i].first = (char *)p + i * each;
         parts[i].bytes = bytes - i * each < each ? bytes - i * each : each;
+        parts[i].write = write;
         parts[i].started = pthread_create(&parts[i].thread, NULL, touch_part, &parts[i]) == 0;
         if (!parts[i].started)
             touch_part(&parts[i]);
@@ -124,6 +135,11 @@ void host_memory_touch(void *p, uint64_t bytes)
     for (uint64_t i = 0; i < count; i++)
         if (parts[i].started)
             (void)pthread_join(parts[i].thread, NULL);
+}
+
+void host_memory_touch(void *p, uint64_t bytes)
+{
+    touch(p, bytes, true);
 }
 
 static uint64_t huge_kib(void)
@@ -134,41 +150,97 @@ static uint64_t huge_kib(void)
 }
 
 /* Touches the pages and returns whether they have the requested length. */
-static enum status populate(void *p, uint64_t bytes, bool huge, struct err *err)
+static enum status populate(void *p, uint64_t bytes, enum host_pages pages, struct err *err)
 {
-    const uint64_t before = huge ? huge_kib() : 0;
+    const uint64_t before = pages == HOST_PAGES_HUGE ? huge_kib() : 0;
+    const int advice = pages == HOST_PAGES_ORDINARY ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
 
-    if (madvise(p, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) != 0 && huge)
+    if (madvise(p, bytes, advice) != 0 && pages == HOST_PAGES_HUGE)
         return err_set(err, STATUS_NOT_SUPPORTED, "cannot get transparent huge pages: %s",
                        strerror(errno));
     host_memory_touch(p, bytes);
-    if (huge && (double)(huge_kib() - before) * (double)KIB < HUGE_SHARE * (double)bytes)
+    if (pages == HOST_PAGES_HUGE &&
+        (double)(huge_kib() - before) * (double)KIB < HUGE_SHARE * (double)bytes)
         return err_set(
             err, STATUS_NOT_SUPPORTED,
             "the kernel returned ordinary pages; see /sys/kernel/mm/transparent_hugepage");
     return STATUS_OK;
 }
 
-enum status host_memory_map(uint64_t bytes, bool huge, void **out, struct err *err)
+/* Maps addresses that are aligned to huge pages: of the file `fd`, or anonymous if it is -1. */
+static enum status map_aligned(uint64_t bytes, int fd, char **out, struct err *err)
 {
     const uint64_t more = bytes + HUGE_BYTES;
-    char *const p = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    enum status s;
+    char *const p = mmap(NULL, more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const int flags = MAP_FIXED | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
 
-    *out = NULL;
     if (p == MAP_FAILED)
-        return err_set(err, STATUS_NO_MEMORY, "%llu MiB of pages: %s",
+        return err_set(err, STATUS_NO_MEMORY, "%llu MiB of addresses: %s",
                        (unsigned long long)(bytes / MIB), strerror(errno));
     const uint64_t before = (HUGE_BYTES - (uintptr_t)p % HUGE_BYTES) % HUGE_BYTES;
     if (before > 0)
         (void)munmap(p, before);
     (void)munmap(p + before + bytes, more - before - bytes);
-    s = populate(p + before, bytes, huge, err);
+    *out = p + before;
+    if (mmap(*out, bytes, PROT_READ | PROT_WRITE, flags, fd, 0) != MAP_FAILED)
+        return STATUS_OK;
+    err_set(err, STATUS_NO_MEMORY, "%llu MiB of pages: %s", (unsigned long long)(bytes / MIB),
+            strerror(errno));
+    host_memory_free(*out, bytes);
+    return STATUS_NO_MEMORY;
+}
+
+enum status host_memory_map(uint64_t bytes, enum host_pages pages, void **out, struct err *err)
+{
+    char *p = NULL;
+    enum status s = map_aligned(bytes, -1, &p, err);
+
+    *out = NULL;
     if (s != STATUS_OK)
-        host_memory_free(p + before, bytes);
+        return s;
+    s = populate(p, bytes, pages, err);
+    if (s != STATUS_OK)
+        host_memory_free(p, bytes);
     else
-        *out = p + before;
+        *out = p;
     return s;
+}
+
+/* Opens a file without a name and of this length in a folder. Returns -1 on failure. */
+static int open_unnamed(const char *folder, uint64_t bytes)
+{
+    const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+enum status host_memory_map_file(const char *beside, uint64_t bytes, void **out, struct err *err)
+{
+    const char *const slash = beside ? strrchr(beside, '/') : NULL;
+    char folder[PATH_MAX];
+    char *p = NULL;
+    int fd = -1;
+
+    *out = NULL;
+    if (slash && slash - beside < PATH_MAX - 1) {
+        (void)snprintf(folder, sizeof folder, "%.*s", (int)(slash - beside + 1), beside);
+        fd = open_unnamed(folder, bytes);
+    }
+    if (fd < 0)
+        fd = open_unnamed(FALLBACK_FOLDER, bytes);
+    if (fd < 0)
+        return err_set(err, STATUS_NOT_PERMITTED, "cannot make a file of %llu MiB in %s: %s",
+                       (unsigned long long)(bytes / MIB), FALLBACK_FOLDER, strerror(errno));
+    const enum status s = map_aligned(bytes, fd, &p, err);
+    (void)close(fd);
+    if (s != STATUS_OK)
+        return s;
+    touch(p, bytes, false);
+    *out = p;
+    return STATUS_OK;
 }
 
 void host_memory_free(void *take, uint64_t bytes)

@@ -16,10 +16,21 @@ uint64_t host_memory_available(void);
  * unknown. */
 uint64_t host_memory_total(void);
 
-/* Allocates anonymous pages, all present and zero, aligned to 2 MiB. They are transparent huge
- * pages if `huge` is set. Returns STATUS_NO_MEMORY, or STATUS_NOT_SUPPORTED if huge pages are not
- * available. The caller frees them with host_memory_free. */
-enum status host_memory_map(uint64_t bytes, bool huge, void **out, struct err *err);
+enum host_pages {
+    HOST_PAGES_ORDINARY, /* no transparent huge pages */
+    HOST_PAGES_HUGE,     /* only transparent huge pages */
+    HOST_PAGES_ANY       /* transparent huge pages if the kernel has some */
+};
+/* Allocates anonymous pages, all present and zero, aligned to 2 MiB. Returns STATUS_NO_MEMORY, or
+ * STATUS_NOT_SUPPORTED if HOST_PAGES_HUGE are not available. The caller frees them with
+ * host_memory_free. */
+enum status host_memory_map(uint64_t bytes, enum host_pages pages, void **out, struct err *err);
+/* Maps a file without a name, all of whose pages are zero and in the page cache. The file is in the
+ * folder of the path `beside`, or in /var/tmp if `beside` has no folder or the folder cannot
+ * contain the file. The pages are only read, so the file takes no room there. Returns
+ * STATUS_NO_MEMORY, or STATUS_NOT_PERMITTED if neither folder can contain the file. The caller
+ * frees the mapping with host_memory_free. */
+enum status host_memory_map_file(const char *beside, uint64_t bytes, void **out, struct err *err);
 void host_memory_free(void *take, uint64_t bytes);
 
 /* Touches every page of [p, p + bytes) with several threads, so that each page is present. Page

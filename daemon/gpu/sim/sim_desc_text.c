@@ -107,6 +107,8 @@ static const struct field fields[] = {
     {"managed-host", KIND, {SIM_U32, 0, MEMORY_MANAGED_HOST}, NULL},
     {"host-registered", KIND, {SIM_U32, 0, MEMORY_HOST_REGISTERED}, NULL},
     {"host-registered-huge", KIND, {SIM_U32, 0, MEMORY_HOST_REGISTERED_HUGE}, NULL},
+    {"host-pageable", KIND, {SIM_U32, 0, MEMORY_HOST_PAGEABLE}, NULL},
+    {"host-file", KIND, {SIM_U32, 0, MEMORY_HOST_FILE}, NULL},
     {"peer", KIND, {SIM_U32, 0, MEMORY_PEER}, NULL},
     {"data_l1", NUMBER, {SIM_BYTES, AT(data_l1_bytes), 0}, NULL},
     {"@", SECOND, {SIM_F64, AT(data_l1_gbps), MAX_GBPS}, "expected @<GB/s>"},

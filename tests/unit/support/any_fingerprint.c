@@ -510,7 +510,8 @@ static void any_memory_curve(struct rng *r, struct memory_facts *m)
     }
 }
 
-/* Makes each kind of memory, and some peers. Every third kind is not available. */
+/* Makes each kind of memory, and some peers. Every third kind is not available. Half of the kinds
+ * that a document may omit are not measured. */
 static void any_memory(struct rng *r, struct fingerprint *fp)
 {
     fp->memory_count = MEMORY_PEER - 1 + (uint32_t)rng_below(r, FINGERPRINT_MAX_PEERS + 1);
@@ -523,6 +524,9 @@ static void any_memory(struct rng *r, struct fingerprint *fp)
             m->peer_memory_bytes = rng_below(r, 2) ? KNOWN_U64(1 + (rng_next(r) >> 20))
                                                    : UNKNOWN_U64(REASON_NOT_MEASURED);
         }
+        if (m->kind > (enum memory_kind)FINGERPRINT_LEAST_MEMORY && m->kind != MEMORY_PEER &&
+            rng_below(r, 2))
+            continue;
         if (rng_below(r, 3) == 0) {
             m->probed_bytes = UNKNOWN_U64(REASON_NOT_PERMITTED);
             continue;

@@ -496,8 +496,9 @@ static struct maybe_u64 real_capacity(enum memory_kind kind, const char *peer_uu
 /* Returns the largest probed size of host memory, without ranges that may repeat a handle. */
 static uint64_t most_probed(void)
 {
-    static const enum memory_kind kinds[] = {MEMORY_HOST_PINNED, MEMORY_MANAGED_HOST,
-                                             MEMORY_HOST_REGISTERED, MEMORY_HOST_REGISTERED_HUGE};
+    static const enum memory_kind kinds[] = {MEMORY_HOST_PINNED,     MEMORY_MANAGED_HOST,
+                                             MEMORY_HOST_REGISTERED, MEMORY_HOST_REGISTERED_HUGE,
+                                             MEMORY_HOST_PAGEABLE,   MEMORY_HOST_FILE};
     uint64_t most = 0;
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && fp.memory_count > 0; i++)
