@@ -309,6 +309,15 @@ def long(report, gib):
     table.close()
 
 
+def head(report):
+    properties = torch.cuda.get_device_properties(0)
+    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], check=True,
+                            stdout=subprocess.PIPE, universal_newlines=True).stdout.split()[0]
+    report.line(f"{properties.name} GPU-{properties.uuid}, driver {driver}, {os.cpu_count()} CPUs, PyTorch "
+                f"{torch.__version__}, {datetime.date.today()}")
+    report.line("command: tests/bench/" + " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--gib", type=int, default=32)
@@ -320,12 +329,7 @@ def main():
         print("not measured: there is no GPU")
         return 0
     report = Report(options.out)
-    properties = torch.cuda.get_device_properties(0)
-    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], check=True,
-                            stdout=subprocess.PIPE, universal_newlines=True).stdout.split()[0]
-    report.line(f"{properties.name} GPU-{properties.uuid}, driver {driver}, {os.cpu_count()} CPUs, PyTorch "
-                f"{torch.__version__}, {datetime.date.today()}")
-    report.line("command: tests/bench/bench_host_tables.py " + " ".join(sys.argv[1:]))
+    head(report)
     parts = {"make": lambda: make(report), "operations": lambda: operations(report, options.gib),
              "sizes": lambda: by_size(report, options.gib), "growth": lambda: growth(report),
              "step": lambda: step(report, options.gib), "wide": lambda: wide(report), "long": lambda: long(report, options.gib)}

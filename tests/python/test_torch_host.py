@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Tests tables in host memory without a GPU: the tables are plain memory, and PyTorch's own operators are used. With
 TRITON_INTERPRET=1 the kernels run on the same tables."""
+import gc
 import os
 import pickle
 import tempfile
 import warnings
+import weakref
 
 import common
 
@@ -13,7 +15,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import torch  # noqa: E402
 from reach import host  # noqa: E402
 import reach.torch  # noqa: E402
-from reach.torch import host as tables  # noqa: E402
+from reach.torch import host as tables, launch, planning  # noqa: E402
 
 torch.manual_seed(common.SEED)
 warnings.simplefilter("ignore", host.PlainMemoryWarning)
@@ -65,9 +67,22 @@ def operations_take_tables():
 def a_closed_table_is_forgotten():
     table = reach.torch.host_zeros(1000)
     inside = table.cpu[10:20]
-    assert tables.holds(table.cpu) and tables.holds(inside) and not tables.holds(torch.zeros(3))
+    assert tables.kind_of(table.cpu) == tables.kind_of(inside) == host.PLAIN and not tables.kind_of(torch.zeros(3))
     table.close()
     assert not tables._ranges
+
+
+@common.case
+def a_refused_plan_keeps_no_tensor():
+    def refused():
+        table = torch.zeros(9)
+        common.raises(planning.NoPlan, launch.plan, torch.device("cpu"), planning.Job(36, 4, 1, 8))
+        return weakref.ref(table)
+
+    for _ in range(2):  # the second time the plan is remembered
+        gone = refused()
+        gc.collect()
+        assert gone() is None
 
 
 if __name__ == "__main__":

@@ -82,6 +82,30 @@ def an_answer_is_read():
     assert planning.read(answer("partitioned-windows"), 100).strategy == "naive"
 
 
+def host_answer(*choices):
+    return {"choices": [{"kind": kind, "strategy": strategy, "gbps": gbps, "windows": windows, "scope_bytes": scope,
+                         "why": f"{kind} {strategy}"} for kind, strategy, gbps, windows, scope in choices],
+            "transaction_bytes": 128, "fingerprint_id": "fp0"}
+
+
+@case
+def the_plan_of_host_memory_is_its_first_choice():
+    groups = {"topology": {"groups": [{"sms": [0, 1, 5]}, {"sms": [2]}]}}
+    ways = host_answer(("managed-host", "naive", 49.0, 0, 0), ("host-pinned", "windows", 48.0, 2, 0),
+                       ("host-registered", "naive", 47.0, 0, 0), ("host-pinned", "scopes", 30.0, 0, 100),
+                       ("host-pinned", "naive", 4.0, 0, 0))
+    job = planning.HostJob.of(planning.Job(table_bytes=1000, row_bytes=4, accesses=10, input_bytes=8), "pinned")
+    found = planning.read_host(ways, groups, job)
+    assert (found.strategy, found.windows, found.window_of_sm) == ("windows", (0, 750, 1000), (0, 0, 1, -1, -1, 0))
+    assert (found.scope_bytes, found.gbps) == (100, {"windows": 48.0, "scopes": 30.0, "naive": 4.0})
+    found = planning.read_host(ways, {"topology": {"groups": []}}, job)
+    assert (found.strategy, found.gbps) == ("scopes", {"scopes": 30.0, "naive": 4.0})
+    found = planning.read_host(ways, groups, dataclasses.replace(job, kind="managed"))
+    assert (found.strategy, found.scope_bytes) == ("naive", 1000)
+    for kind, answer_ in (("vmm", ways), ("plain", ways), ("pinned", host_answer(("host-pinned", "naive", None, 0, 0)))):
+        common.raises(planning.NoPlan, planning.read_host, answer_, groups, dataclasses.replace(job, kind=kind))
+
+
 @case
 def windows_with_a_gap_or_an_early_end_are_no_plan():
     assert "gap" in common.raises(planning.NoPlan, planning.read, answer(windows=((0, 50), (60, 40))), 100)

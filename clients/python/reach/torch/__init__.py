@@ -35,10 +35,11 @@ from reach.torch.modules import HostEmbedding, HostEmbeddingBag
 from reach.torch.partitioning import Partitioned, partition
 from reach.torch.pool import MemPool
 from reach.torch.sample import neighbor_sample
+from reach.torch.streams import divide_sms
 from reach.torch.table_bags import embedding_bags
 from reach.torch.tables import gather_tables
 
 __all__ = ["Advice", "HostEmbedding", "HostEmbeddingBag", "HostTable", "MemPool", "Partitioned", "StockOperatorWarning",
-           "advise", "embedding", "embedding_bag", "embedding_bags", "gather_rows", "gather_tables", "host_empty",
-           "host_from", "host_zeros", "index_add_", "index_select", "neighbor_sample", "partition", "scatter_add_",
-           "use"]
+           "advise", "divide_sms", "embedding", "embedding_bag", "embedding_bags", "gather_rows", "gather_tables",
+           "host_empty", "host_from", "host_zeros", "index_add_", "index_select", "neighbor_sample",
+           "partition", "scatter_add_", "use"]

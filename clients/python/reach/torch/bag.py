@@ -138,7 +138,7 @@ def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int
     depends.
     """
     kind = ("bag", index.device, index.dtype, max(0, numbers - 1).bit_length(), average(numbers, bags), more,
-            *((t.device, t.dtype, t.shape, t.is_contiguous(), host.holds(t)) for t in tables))
+            *((t.device, t.dtype, t.shape, t.is_contiguous(), host.kind_of(t)) for t in tables))
     return launch.remember(kind, find, index.device)
 
 

@@ -65,7 +65,7 @@ def _choose(table: torch.Tensor, index: torch.Tensor, strategy: str) -> Optional
             fallback.say("gather_rows", why)
         return None  # without anything to copy, and for errors: as PyTorch does it
     kind = ("copy", table.device, table.dtype, table.shape, index.dtype, (index.numel() - 1).bit_length(), strategy,
-            host.holds(table))
+            host.kind_of(table))
     way: Optional[launch.Way] = launch.remember(kind, lambda: launch.choose(
         "gather_rows", table, job(table, index), strategy,
         table.dim() == 1 or launch.row_bytes(table) >= STOCK_ROW_BYTES or index.numel() <= STOCK_ROWS), table.device)

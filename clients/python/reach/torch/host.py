@@ -27,19 +27,19 @@ Device = Union[None, int, str, torch.device]
 _CUDA = 2  # DLPack's number of the kind of device
 
 _lock = Lock()
-_ranges: Dict[int, int] = {}  # the bytes of each open table, by address
+_ranges: Dict[int, Tuple[int, str]] = {}  # the bytes and the kind of each open table, by address
 
 
-def holds(tensor: torch.Tensor) -> bool:
-    """Returns whether the memory of a tensor belongs to an open HostTable."""
+def kind_of(tensor: torch.Tensor) -> str:
+    """Returns the kind of the open HostTable that has the memory of a tensor, or "" if there is none."""
     if not _ranges:
-        return False
+        return ""
     try:
         address = tensor.data_ptr()
     except RuntimeError:  # a tensor without storage, such as one that is traced
-        return False
+        return ""
     with _lock:
-        return any(first <= address < first + nbytes for first, nbytes in _ranges.copy().items())
+        return next((kind for first, (nbytes, kind) in _ranges.items() if first <= address < first + nbytes), "")
 
 
 def _forget(address: int) -> None:
@@ -64,7 +64,7 @@ class HostTable:
         self.cpu = self._typed(torch.frombuffer(memory.buffer, dtype=torch.uint8))
         address = memory.address
         with _lock:
-            _ranges[address] = memory.nbytes
+            _ranges[address] = memory.nbytes, memory.kind
         memory.before_close(lambda: _forget(address))
 
     def _typed(self, numbers: torch.Tensor) -> torch.Tensor:
@@ -80,7 +80,7 @@ class HostTable:
         """
         if self.kind == host.PLAIN:
             return self.cpu
-        there = torch.device("cuda", _ordinal(device))
+        there = torch.device("cuda", ordinal(device))
         with _lock:
             if there not in self._views:
                 with torch.cuda.device(there):  # a capsule names its GPU; PyTorch copies an array of another GPU
@@ -159,13 +159,13 @@ def host_empty(shape: Size, dtype: torch.dtype = torch.float32, *, kind: Optiona
     if any(size < 0 for size in sizes) or nbytes < 1:
         raise ValueError(f"host_empty needs at least one number, not the shape {sizes}")
     if kind is None and torch.cuda.is_available():
-        kind = host.best_kind(nbytes, max(1, math.prod(sizes[1:]) * dtype.itemsize), _ordinal(device))
-    memory = host.Memory(nbytes, kind, node=node, device=_ordinal(device), devices=[_ordinal(d) for d in devices],
+        kind = host.best_kind(nbytes, max(1, math.prod(sizes[1:]) * dtype.itemsize), ordinal(device))
+    memory = host.Memory(nbytes, kind, node=node, device=ordinal(device), devices=[ordinal(d) for d in devices],
                          threads=threads, progress=progress)
     return HostTable(memory, sizes, dtype)
 
 
-def _ordinal(device: Device) -> int:
+def ordinal(device: Device) -> int:
     """Returns the CUDA ordinal of a device, 0 if there is no GPU."""
     index = device if isinstance(device, int) else torch.device("cuda" if device is None else device).index
     if index is not None:

@@ -20,7 +20,7 @@ import triton
 import reach
 from reach._locks import Lock
 from reach.torch import fallback, host, kernels, shapes
-from reach.torch.planning import Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
+from reach.torch.planning import HostJob, Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
 from reach.torch.shapes import Shape
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU tensors: for tests
@@ -45,7 +45,7 @@ class Way:
     @property
     def shapes(self) -> str:
         """The strategy by which shapes.TABLE names the shape of the launch."""
-        return "host" if self.on_host else self.strategy
+        return "host" if self.on_host and self.strategy == "naive" else self.strategy
 
     @property
     def parts(self) -> int:
@@ -119,7 +119,7 @@ def plan(device: torch.device, job: Job) -> Plan:
             _plans[key] = _ask(device, number, lambda planner, gpu: planner.ask(gpu, key[1]))
         found = _plans[key]
     if isinstance(found, NoPlan):
-        raise found
+        raise NoPlan(*found.args)  # a kept exception that is raised would keep its callers' tensors
     return found
 
 
@@ -145,11 +145,11 @@ def _ask(device: torch.device, number: int, request: Callable[[Planner, str], An
                 _planner.check(gpu, sm_count)
                 _checked[number] = None
             except NoPlan as why:
-                _checked[number] = why
+                _checked[number] = NoPlan(*why.args)
         wrong = _checked[number]
         return wrong if wrong is not None else request(_planner, gpu)
     except NoPlan as why:
-        return why
+        return NoPlan(*why.args)
     except reach.ReachError as why:
         return NoPlan(f"there is no source of plans: {why}")
 
@@ -253,17 +253,18 @@ def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_i
         raise ValueError(f"strategy must be one of stock, {', '.join(STRATEGIES)}, not {strategy!r}")
     if strategy == STOCK:
         return None
-    if host.holds(table) and (table.device.type == "cuda" or INTERPRETED):
-        if strategy not in ("", "naive"):
-            raise RuntimeError(f"reach.torch.{operation}: cannot use strategy {strategy}: the table is in host memory")
-        return Way("naive", "the table is in host memory", (0, table.shape[0]), on_host=True)
+    kind = host.kind_of(table) if table.device.type == "cuda" or INTERPRETED else ""
     try:
-        way = _way(table, job, strategy)
+        way = _way(table, HostJob.of(job, kind) if kind else job, strategy)
     except NoPlan as why:
         if strategy:
             raise RuntimeError(f"reach.torch.{operation}: cannot use strategy {strategy}: {why}") from why
+        if kind:
+            return Way("naive", f"the table is in host memory: {why}", (0, table.shape[0]), on_host=True)
         fallback.say(operation, str(why))
         return None
+    if kind:
+        return dataclasses.replace(way, on_host=True)
     if way.strategy == "naive" and not strategy and stock_is_as_good:
         fallback.say(operation, way.reason)
         return None

@@ -6,6 +6,7 @@ Needs neither torch nor a GPU. Only `ask` contains the parameters of a plan. A p
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import reach
@@ -14,6 +15,9 @@ NAMES = {"naive": "naive", "scopes": "scopes", "filtered-windows": "windows"}  #
 STRATEGIES = ("naive", "scopes", "windows")
 MOST = 16  # tables of one plan
 LAUNCH_US = 6.0  # of a kernel behind another: three in place of one took 12.4 more (docs/measurements, lists.txt)
+# The names in answers of reachd (daemon/types/names.c) of a kind of reach.host, the usual name first.
+HOST_KINDS = {"managed": ("managed-host",), "vmm": ("host-virtual",),
+              "pinned": ("host-registered-huge", "host-pinned", "host-registered")}
 _OPTIONAL = ("written_bytes", "accesses", "launch_us")  # of no effect on the result: only on how well it is predicted
 
 
@@ -50,6 +54,16 @@ class Job:
 
     def read(self, answer: Any) -> Plan:
         return read(answer, self.table_bytes)
+
+
+@dataclasses.dataclass(frozen=True)
+class HostJob(Job):
+    """A Job on a table in host memory of this kind (reach.host.KINDS)."""
+    kind: str = ""
+
+    @classmethod
+    def of(cls, job: Job, kind: str) -> HostJob:
+        return cls(kind=kind, **{field.name: getattr(job, field.name) for field in dataclasses.fields(Job)})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,6 +110,30 @@ class Plan:
         """Returns predicted accesses per second."""
         gbps = self.gbps.get(strategy)
         return None if gbps is None else gbps * 1e9 / self.transaction_bytes
+
+
+def read_host(answer: Any, fingerprint: Any, job: HostJob) -> Plan:
+    """Returns the plan for a table in host memory: the first choice of its kind. In windows each group of SMs has a
+    part of the table in proportion to its SMs, as reachd measures windows in host memory."""
+    kinds = HOST_KINDS.get(job.kind, ())
+    found = [c for c in answer["choices"] if c["kind"] in kinds and c["strategy"] in STRATEGIES and c["gbps"]]
+    if not found:
+        raise NoPlan(f"reachd has not measured memory of kind {job.kind}")
+    choices = [c for c in found if c["kind"] == next(k for k in kinds if any(c["kind"] == k for c in found))]
+    by_name = {c["strategy"]: c for c in reversed(choices)}
+    groups = [group["sms"] for group in fingerprint["topology"]["groups"]]
+    if "windows" in by_name and len(groups) != by_name["windows"]["windows"]:
+        choices.remove(by_name.pop("windows"))
+    if not choices:
+        raise NoPlan("windows need the groups of SMs, which are not known")
+    of_sm = {sm: number for number, sms in enumerate(groups) for sm in sms}
+    ends = itertools.accumulate(len(sms) for sms in groups)
+    return Plan(strategy=choices[0]["strategy"], reason=choices[0]["why"],
+                scope_bytes=by_name["scopes"]["scope_bytes"] if "scopes" in by_name else job.table_bytes,
+                windows=(0, *(job.table_bytes * end // max(1, len(of_sm)) for end in ends)),
+                window_of_sm=tuple(of_sm.get(sm, -1) for sm in range(max(of_sm, default=-1) + 1)),
+                gbps={name: c["gbps"] for name, c in by_name.items()}, transaction_bytes=answer["transaction_bytes"],
+                fingerprint_id=answer["fingerprint_id"])
 
 
 def _windows(placement: Any, table_bytes: int) -> Tuple[int, ...]:
@@ -153,6 +191,8 @@ class Planner:
 
     def ask(self, gpu: str, job: Job) -> Plan:
         """Raises NoPlan."""
+        if isinstance(job, HostJob):
+            return self._ask_host(gpu, job)
         found = self._ask(gpu, job)
         if not job.in_step or not job.output_bytes or len(found.windows) != 3:
             return found
@@ -160,6 +200,15 @@ class Planner:
         best = found.gbps.get(found.strategy)
         strategy = "windows" if once and best and once > best else found.strategy
         return dataclasses.replace(found, strategy=strategy, gbps={**found.gbps, "windows": once})
+
+    def _ask_host(self, gpu: str, job: HostJob) -> Plan:
+        try:
+            answer = self._source.memory(gpu, bytes=job.table_bytes, element=job.row_bytes, access=job.access,
+                                         location="host")
+            answer.check_gpu(gpu)
+            return read_host(answer, self._source.fingerprint(gpu), job)
+        except reach.ReachError as why:
+            raise NoPlan(f"reachd cannot plan this table: {why}") from why
 
     def _ask(self, gpu: str, job: Job) -> Plan:
         words = {name: value for name, value in job.parameters().items() if name not in self._unknown}
