@@ -100,7 +100,8 @@ static const struct kind *find_kind(const char *name)
     return NULL;
 }
 
-/* Reads the axes and checks that their product is the number of values. */
+/* Reads the axes and checks that their product is the number of values. The first axis is empty if
+ * there is no value, because a kind of memory is not available. */
 static int read_shape(const json_t *shape, struct table *t)
 {
     size_t product = 1;
@@ -114,6 +115,8 @@ static int read_shape(const json_t *shape, struct table *t)
             return -1;
         t->axes[i] = (size_t)length;
     }
+    if (t->axis_count > 0 && json_array_size(t->values) == 0)
+        t->axes[0] = product = 0;
     return product == json_array_size(t->values) ? 0 : -1;
 }
 
