@@ -92,7 +92,9 @@ struct reach_window {
  *
  *   reach_read_concurrent  each of `warps` warps loads lines, with `in_flight` loads in flight, in
  *                        a scattered order that does not soon repeat a line
- *   reach_read_far       a warp loads a line, with REACH_FAR_UNROLL loads in flight
+ *   reach_read_far       a warp loads rows of `row_bytes`, with REACH_FAR_UNROLL loads in flight
+ *   reach_atomic_far     the same, and each lane adds 0 to 4 bytes, and uses the result
+ *   reach_write_far      the same, and each lane stores 4 bytes of 0
  *   reach_read_sectors   each lane loads 4 bytes of its own random sector of 32 bytes
  *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side
  *   reach_atomic         each lane adds 0 to 8 bytes of a random sector, and uses the result
@@ -126,7 +128,7 @@ struct reach_read_args {
                            `lines` of the windows count only the pieces */
     uint32_t in_flight; /* reach_read_concurrent: 1, 2, 4, 8, 16 or 32 */
     uint32_t warps;     /* warps of a block; 0 means REACH_READ_THREADS / 32 */
-    uint32_t pad;
+    uint32_t row_bytes; /* far memory: a power of two from 32 to REACH_FAR_UNROLL * 128 */
 };
 
 /* The arguments of reach_shared (PROBE_SHARED). */

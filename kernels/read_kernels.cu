@@ -17,7 +17,8 @@ struct reader {
     u32 own_first, own_lines, own_next; /* the warp's part of the period, and this lane's place */
     u32 phase;                          /* place of the window's start in the period */
     u32 copies;                         /* copies that the window lies in */
-    u32 drawn, turn; /* far memory: the line that this lane has drawn, lines read by the warp */
+    u32 drawn, turn; /* far memory: the row that this lane has drawn, rows accessed by the warp */
+    u32 row_bits;    /* far memory: log2 of the bytes of a row */
     u32 gap;         /* lines between pieces */
 };
 
@@ -49,7 +50,7 @@ static __device__ __forceinline__ u32 next_line(struct reader *r)
 }
 
 /* Makes a reader. `first_line` and `lines` of the window, and the lines of a period, are in units
- * of one draw: lines or blocks of lines. */
+ * of one draw: lines, blocks of lines or rows. */
 static __device__ struct reader reader_of(const struct reach_read_args *a, u32 rank, u64 first_line,
                                           u64 lines, u64 period_lines, u32 smid)
 {
@@ -57,6 +58,7 @@ static __device__ struct reader reader_of(const struct reach_read_args *a, u32 r
     struct reader r = {0};
     r.lines = lines > 0xffffffffu ? 0xffffffffu : (u32)lines;
     r.gap = a->gap_lines;
+    r.row_bits = 31 - __clz(a->row_bytes);
     r.state = a->seed ^ ((smid * REACH_READ_THREADS + threadIdx.x) * 0x632be5abu);
     if (period_lines && lines > period_lines) {
         r.random_share = a->random_share;
@@ -197,8 +199,8 @@ template <bool IN_FLIGHT> static __device__ void read_lines(const struct reach_r
 
 /* ---- other kinds of access ---- */
 
-/* A kind of access defines the lines of one draw, the access itself, and the accesses that a warp
- * makes between two reads of the time. `base` is the start of the window. */
+/* A kind of access defines the bytes of one draw, the accesses that a warp makes between two reads of
+ * the time, and these accesses. `base` is the start of the window. */
 
 /* Returns a sector that this lane draws. The line comes from the high bits of the mixed number. The
  * state before mixing is an even sequence, so its highest bits choose evenly among the four
@@ -209,31 +211,73 @@ static __device__ __forceinline__ u64 next_sector(struct reader *r, u64 base)
     return base + line * 128 + (r->state >> 30) * 32;
 }
 
-/* Reads lines of far memory, only some of the lines that the lanes have drawn. Over a slow link,
- * even these lines take all SMs a millisecond. */
-struct read_far {
-    static const u32 lines = 1, made = REACH_FAR_UNROLL;
+static __device__ __forceinline__ u32 atomic_add(u64 address, u32 value)
+{
+    u32 before;
+    asm volatile("atom.global.add.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(address), "r"(value)
+                 : "memory");
+    return before;
+}
+
+static __device__ __forceinline__ void store(u64 address, u32 value)
+{
+    asm volatile("st.global.cg.u32 [%0], %1;" : : "l"(address), "r"(value) : "memory");
+}
+
+enum far { FAR_READ, FAR_ATOMIC, FAR_WRITE };
+
+/* Accesses rows of far memory, only some of the rows that the lanes have drawn. Over a slow link,
+ * even these rows take all SMs a millisecond. A warp accesses REACH_FAR_UNROLL lines: several rows,
+ * if a row is shorter. */
+template <enum far ACCESS> struct far_rows {
+    static __device__ __forceinline__ u32 unit(const struct reach_read_args &a)
+    {
+        return a.row_bytes;
+    }
+    static __device__ __forceinline__ u32 made(const struct reach_read_args &a)
+    {
+        return REACH_FAR_UNROLL * 128 / a.row_bytes;
+    }
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
     {
-        u32 v[REACH_FAR_UNROLL];
-        (void)zero;
+        u32 v[REACH_FAR_UNROLL] = {0};
         if (r->turn % 32 == 0)
             r->drawn = next_line(r);
 #pragma unroll
         for (int j = 0; j < REACH_FAR_UNROLL; j++) {
-            const u64 line = __shfl_sync(~0u, r->drawn, r->turn + j);
-            v[j] = load_line(base + (line + line / REACH_PIECE_LINES * r->gap) * 128 +
-                             (threadIdx.x % 32) * 4);
+            const u32 at = j * 128 + (threadIdx.x % 32) * 4;
+            const u64 row = __shfl_sync(~0u, r->drawn, r->turn + (at >> r->row_bits));
+            const u64 byte = (row << r->row_bits) + (at & ((1u << r->row_bits) - 1));
+            const u64 place = base + byte + byte / (REACH_PIECE_LINES * 128) * r->gap * 128;
+            if (ACCESS == FAR_READ)
+                v[j] = load_line(place);
+            else if (ACCESS == FAR_ATOMIC)
+                v[j] = atomic_add(place, zero);
+            else
+                store(place, zero);
         }
-        r->turn += REACH_FAR_UNROLL;
+        r->turn += (REACH_FAR_UNROLL * 128) >> r->row_bits;
 #pragma unroll
         for (int j = 0; j < REACH_FAR_UNROLL; j++)
             *sum |= v[j];
     }
 };
 
-struct read_sectors {
-    static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
+/* The kinds with a fixed length. */
+template <u32 UNIT, u32 MADE> struct accesses {
+    static __device__ __forceinline__ u32 unit(const struct reach_read_args &)
+    {
+        return UNIT;
+    }
+    static __device__ __forceinline__ u32 made(const struct reach_read_args &)
+    {
+        return MADE;
+    }
+};
+
+struct read_sectors : accesses<128, 32 * REACH_LANE_UNROLL> {
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
     {
         u32 v[REACH_LANE_UNROLL];
@@ -248,8 +292,7 @@ struct read_sectors {
 };
 
 /* Reads the 32 blocks that the lanes have drawn, one after the other. */
-struct read_blocks {
-    static const u32 lines = REACH_BLOCK_LINES, made = 32;
+struct read_blocks : accesses<REACH_BLOCK_LINES * 128, 32> {
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
     {
         const u32 mine = next_line(r);
@@ -259,7 +302,7 @@ struct read_blocks {
             uint4 v[REACH_LANE_UNROLL];
 #pragma unroll
             for (int j = 0; j < REACH_LANE_UNROLL; j++) {
-                const u64 block = base + (u64)__shfl_sync(~0u, mine, first + j) * (lines * 128);
+                const u64 block = base + (u64)__shfl_sync(~0u, mine, first + j) * (REACH_BLOCK_LINES * 128);
                 asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
                              : "=r"(v[j].x), "=r"(v[j].y), "=r"(v[j].z), "=r"(v[j].w)
                              : "l"(block + (threadIdx.x % 32) * 16)
@@ -273,8 +316,7 @@ struct read_blocks {
 };
 
 /* The result is used because an add without a use of its result does not wait. */
-struct atomics {
-    static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
+struct atomics : accesses<128, 32 * REACH_LANE_UNROLL> {
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
     {
         u64 v[REACH_LANE_UNROLL];
@@ -290,31 +332,27 @@ struct atomics {
     }
 };
 
-struct writes {
-    static const u32 lines = 1, made = 32 * REACH_LANE_UNROLL;
+struct writes : accesses<128, 32 * REACH_LANE_UNROLL> {
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
     {
         (void)sum;
 #pragma unroll
         for (int j = 0; j < REACH_LANE_UNROLL; j++)
-            asm volatile("st.global.cg.u32 [%0], %1;"
-                         :
-                         : "l"(next_sector(r, base)), "r"(zero)
-                         : "memory");
+            store(next_sector(r, base), zero);
     }
 };
 
 template <class Kind>
-static __device__ u32 access_until(struct reader *r, u64 base, u64 start, u64 end, u64 stop,
-                                   u32 zero, u32 *sum)
+static __device__ u32 access_until(const struct reach_read_args &a, struct reader *r, u64 base,
+                                   u64 start, u64 end, u64 stop, u32 *sum)
 {
     u64 from = __shfl_sync(~0u, timer_ns(), 0);
     u32 n = 0;
     do {
-        Kind::go(r, base, zero, sum);
+        Kind::go(r, base, a.zero, sum);
         __syncwarp();
         const u64 to = __shfl_sync(~0u, timer_ns(), 0);
-        n += counted(Kind::made, from, to, start, end);
+        n += counted(Kind::made(a), from, to, start, end);
         from = to;
     } while (from < stop);
     return n;
@@ -327,9 +365,10 @@ template <class Kind> static __device__ void access_all(const struct reach_read_
     const u32 smid = sm_id();
     const u32 me = ((const u32 *)a.grid.positions)[smid];
     const struct reach_window w = ((const struct reach_window *)a.windows)[smid];
-    /* Only whole blocks inside the window are used. */
-    const u64 first = (w.first_line + Kind::lines - 1) / Kind::lines;
-    const u64 behind = (w.first_line + w.lines) / Kind::lines;
+    /* Only whole units inside the window are used. */
+    const u32 unit = Kind::unit(a);
+    const u64 first = (w.first_line * 128 + unit - 1) / unit;
+    const u64 behind = (w.first_line + w.lines) * 128 / unit;
     u32 round = 0, sum = 0, n = 0;
     if (threadIdx.x == 0) {
         total = 0;
@@ -341,9 +380,8 @@ template <class Kind> static __device__ void access_all(const struct reach_read_
     const u64 stop = end + a.run_ns / REACH_COOL_DIVISOR;
     if (go_on && behind > first) {
         struct reader r =
-            reader_of(&a, w.rank, first, behind - first, a.period_lines / Kind::lines, smid);
-        n = access_until<Kind>(&r, a.base + first * (Kind::lines * 128), start, end, stop, a.zero,
-                               &sum);
+            reader_of(&a, w.rank, first, behind - first, a.period_lines * 128 / unit, smid);
+        n = access_until<Kind>(a, &r, a.base + first * unit, start, end, stop, &sum);
     }
     if (threadIdx.x % 32 == 0)
         atomicAdd(&total, n);
@@ -369,7 +407,9 @@ template <class Kind> static __device__ void access_all(const struct reach_read_
 
 READ_KERNEL(reach_read, read_lines<false>)
 READ_KERNEL(reach_read_concurrent, read_lines<true>)
-READ_KERNEL(reach_read_far, access_all<read_far>)
+READ_KERNEL(reach_read_far, access_all<far_rows<FAR_READ>>)
+READ_KERNEL(reach_atomic_far, access_all<far_rows<FAR_ATOMIC>>)
+READ_KERNEL(reach_write_far, access_all<far_rows<FAR_WRITE>>)
 READ_KERNEL(reach_read_sectors, access_all<read_sectors>)
 READ_KERNEL(reach_read_blocks, access_all<read_blocks>)
 READ_KERNEL(reach_atomic, access_all<atomics>)

@@ -174,18 +174,30 @@ static enum status check_concurrency(const struct probe_spec *spec, struct err *
     return s;
 }
 
-/* Checks the parts that only READ has: the kinds of access that the table in probe.h lists, and
- * windows. */
+/* Returns whether the table in probe.h lists this kind of access. */
+static bool is_access(const struct probe_spec *spec)
+{
+    const uint32_t bytes = probe_access_bytes(spec);
+
+    if (spec->memory != MEMORY_DEVICE)
+        return bytes >= PROBE_SECTOR_BYTES && bytes <= PROBE_ROW_BYTES &&
+               (bytes & (bytes - 1)) == 0;
+    return bytes == PROBE_SECTOR_BYTES ||
+           (spec->access == ACCESS_READ &&
+            (bytes == PROBE_LINE_BYTES || bytes == PROBE_BLOCK_BYTES));
+}
+
+/* Checks the parts that only READ has: the kind of access, and windows. */
 static enum status check_read(const struct probe_spec *spec, struct err *err)
 {
-    const bool is_read = spec->access == ACCESS_READ;
-    const uint32_t bytes = probe_access_bytes(spec);
     enum status s;
 
-    if (bytes != PROBE_SECTOR_BYTES &&
-        !(is_read && (bytes == PROBE_LINE_BYTES || bytes == PROBE_BLOCK_BYTES)))
-        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: transaction_bytes is %u, must be %d%s",
-                       bytes, PROBE_SECTOR_BYTES, is_read ? ", 128 or 512" : "");
+    if (!is_access(spec))
+        return err_set(err, STATUS_INVALID_ARGUMENT, "probe: transaction_bytes is %u, must be %s",
+                       probe_access_bytes(spec),
+                       spec->memory != MEMORY_DEVICE ? "a power of two from 32 to 1024"
+                       : spec->access == ACCESS_READ ? "32, 128 or 512"
+                                                     : "32");
     s = check_windows(spec, err);
     if (s != STATUS_OK)
         return s;

@@ -74,6 +74,9 @@
  *   atomic 32   each lane adds 0 to 8 bytes of its own sector and uses the result
  *   write  32   each lane stores 4 bytes of 0 into its own sector
  *
+ * In memory of another kind than the device's own, each access also has 64, 128, 256, 512 or 1024
+ * bytes. A row of these bytes is accessed by neighboring lanes, 4 bytes each.
+ *
  * With `run_bytes`, the first `scattered_bytes` of the region are backed by runs of physical memory
  * of that length, and no run continues the one before. All other memory is as contiguous as the
  * source can make it.
@@ -136,6 +139,7 @@ enum {
     PROBE_MAX_IN_FLIGHT = 32,
     PROBE_SECTOR_BYTES = 32, /* the smallest unit that memory transfers */
     PROBE_BLOCK_BYTES = 512, /* the most bytes that one access of a warp moves */
+    PROBE_ROW_BYTES = 1024,  /* the same in memory of other kinds than the device's own */
     PROBE_WORD_BYTES = 4,
     PROBE_CONSTANT_BYTES = 65536,
     PROBE_SWEEP_ELEMENTS = 2,

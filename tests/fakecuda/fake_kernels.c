@@ -21,6 +21,8 @@ static const char *const kernel_names[FAKE_KERNELS] = {"reach_census",
                                                        "reach_atomic",
                                                        "reach_write",
                                                        "reach_read_far",
+                                                       "reach_atomic_far",
+                                                       "reach_write_far",
                                                        "reach_read_concurrent",
                                                        "reach_shared",
                                                        "reach_peer",
@@ -31,22 +33,27 @@ static const char *const kernel_names[FAKE_KERNELS] = {"reach_census",
 
 enum {
     FIRST_READ = 5,
-    READ_CONCURRENT = 11,
-    SHARED = 12,
-    PEER = 13,
-    CACHE_KERNEL = 14,
-    FIRST_SPREAD = 15,
+    READ_CONCURRENT = 13,
+    SHARED = 14,
+    PEER = 15,
+    CACHE_KERNEL = 16,
+    FIRST_SPREAD = 17,
     COMPRESSED_COSTS = 5
 };
 
 static const enum probe_kind walks[FIRST_READ] = {
     [1] = PROBE_CHASE, [2] = PROBE_ROUND, [3] = PROBE_PAIRS, [4] = PROBE_SIDES};
 
-/* number of parameters of each kernel from FIRST_READ on */
+/* The accesses of each kernel from FIRST_READ on; 0 bytes stand for row_bytes of the arguments. */
 static const struct sim_access accesses[SHARED - FIRST_READ] = {
-    {.access = ACCESS_READ, .bytes = 128}, {.access = ACCESS_READ, .bytes = 32},
-    {.access = ACCESS_READ, .bytes = 512}, {.access = ACCESS_ATOMIC, .bytes = 32},
-    {.access = ACCESS_WRITE, .bytes = 32}, {.access = ACCESS_READ, .bytes = 128},
+    {.access = ACCESS_READ, .bytes = 128},
+    {.access = ACCESS_READ, .bytes = 32},
+    {.access = ACCESS_READ, .bytes = 512},
+    {.access = ACCESS_ATOMIC, .bytes = 32},
+    {.access = ACCESS_WRITE, .bytes = 32},
+    {.access = ACCESS_READ},
+    {.access = ACCESS_ATOMIC},
+    {.access = ACCESS_WRITE},
     {.access = ACCESS_READ, .bytes = 128},
 };
 
@@ -255,6 +262,8 @@ static cu_result run_read(const struct launch *l, struct sim_access access,
     if (r != CU_SUCCESS)
         return r;
     find_scattered(l, &windows[0], first, &access);
+    if (access.bytes == 0)
+        access.bytes = a->row_bytes;
     if (fake_is_compressed(a->base))
         access.bytes *= COMPRESSED_COSTS;
     uint32_t *lines = fake_host(a->lines, sms * sizeof *lines);

@@ -118,6 +118,7 @@ static struct reach_read_args arguments(const struct diagnose *d, uint32_t gap_l
         .seed = d->launches,
         .readers = d->sm_count,
         .gap_lines = gap_lines,
+        .row_bytes = DIAGNOSE_LINE,
     };
 }
 

@@ -75,14 +75,20 @@ static void divide_windows(const struct cuda_probe *p, struct reach_window *wind
 /* Returns the kernel for the spec's kind of access; probe_check refuses all other kinds. */
 static enum cuda_kernel read_kernel(const struct probe_spec *spec)
 {
+    static const enum cuda_kernel far[ACCESS_COUNT] = {[ACCESS_READ] = KERNEL_READ_FAR,
+                                                       [ACCESS_ATOMIC] = KERNEL_ATOMIC_FAR,
+                                                       [ACCESS_WRITE] = KERNEL_WRITE_FAR};
+    const bool sectors = probe_access_bytes(spec) == (uint32_t)PROBE_SECTOR_BYTES;
+
+    if (spec->memory != MEMORY_DEVICE && !sectors)
+        return far[spec->access];
     if (spec->access == ACCESS_ATOMIC)
         return KERNEL_ATOMIC;
     if (spec->access == ACCESS_WRITE)
         return KERNEL_WRITE;
     if (probe_is_line_read(spec))
-        return spec->memory == MEMORY_DEVICE ? KERNEL_READ : KERNEL_READ_FAR;
-    return probe_access_bytes(spec) == (uint32_t)PROBE_SECTOR_BYTES ? KERNEL_READ_SECTORS
-                                                                    : KERNEL_READ_BLOCKS;
+        return KERNEL_READ;
+    return sectors ? KERNEL_READ_SECTORS : KERNEL_READ_BLOCKS;
 }
 
 /* Returns the number of lines after which the memory behind the range repeats. Returns 0 if it does
@@ -127,6 +133,7 @@ static enum status read_once(const struct cuda_probe *p, const struct cuda_read_
         .readers = readers,
         .in_flight = r->in_flight,
         .warps = r->warps,
+        .row_bytes = probe_access_bytes(spec),
         .random_share = random_share(r->region_bytes, period * PROBE_LINE_BYTES),
     };
     enum status s;

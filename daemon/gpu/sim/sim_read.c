@@ -23,8 +23,8 @@
  *
  * A walk does not depend on the kind of access. The cost of an access in memory is taken from one
  * H200 (docs/methods.md, random-accesses) and is a guess for every other chip. An access costs as
- * much time as at least 100 bytes of a long read. An atomic or a write costs as much as 270 bytes,
- * because its line is written back.
+ * much time as at least 100 bytes of a long read. An atomic or a write costs as much as twice its
+ * bytes, and at least 270, because its line is written back.
  */
 #include "gpu/sim/sim_parts.h"
 
@@ -158,7 +158,7 @@ static void sample(struct sim_machine *m, struct reading *r)
 static double cost_bytes(struct sim_access access)
 {
     if (access.access != ACCESS_READ)
-        return DIRTY_COSTS;
+        return 2 * access.bytes > DIRTY_COSTS ? 2 * access.bytes : DIRTY_COSTS;
     return access.bytes > READ_COSTS_LEAST ? access.bytes : READ_COSTS_LEAST;
 }
 
