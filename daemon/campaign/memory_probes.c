@@ -16,7 +16,13 @@
 
 /* Microseconds of reads or other accesses of one region, which are enough for several of the
  * slowest accesses. */
-enum { MEMORY_READ_US = 1500, MEMORY_RATE_US = 3000, MEMORY_REPEATS = 2, MEMORY_SEED = 20241 };
+enum {
+    MEMORY_READ_US = 1500,
+    MEMORY_RATE_US = 3000,
+    ROW_TIMES = 2,
+    MEMORY_REPEATS = 2,
+    MEMORY_SEED = 20241
+};
 /* Microseconds of reads in windows and of reads at depth memory. The first half is not counted and
  * fills the tables of all groups. After 0.75 ms the tables are not full: H200s read 2 GiB of pinned
  * memory at 7.1 GB/s, and a longer job reads at 7.8. */
@@ -37,9 +43,8 @@ enum { MOST_TRIES = 3, FINEST = 16 /* a bound is precise to 1/FINEST of the onse
 /* The longest range of memory that the driver did not allocate. The device may map its pages one by
  * one, each after a fault. */
 #define LONGEST_PAGEABLE_BYTES (2 * GIB)
-/* The bytes that are allocated per second of budget. Half a second was measured for each GiB of
- * pages of 4 KiB that the driver allocates. */
-#define BYTES_A_SECOND (2 * GIB)
+/* The bytes that are allocated per second of budget (see expected_ms). */
+#define BYTES_A_SECOND (4 * GIB)
 /* Milliseconds that the curve and the search for the cliff take, and that one detailed step
  * takes. */
 enum { CURVE_MS = 80, DETAIL_MS = 60 };
@@ -84,7 +89,8 @@ struct memory_plan {
 
 static bool same_read(const struct probe_spec *a, const struct probe_spec *b)
 {
-    return a->access == b->access && a->window_count == b->window_count &&
+    return a->access == b->access && probe_access_bytes(a) == probe_access_bytes(b) &&
+           a->window_count == b->window_count &&
            memcmp(a->window_of_sm, b->window_of_sm, sizeof a->window_of_sm) == 0;
 }
 
@@ -294,6 +300,28 @@ static bool add_rates(struct memory_plan *p)
     return any;
 }
 
+/* Adds rows of other lengths, over a region within the reach and over the longest region. All SMs
+ * access short rows of far memory for up to 2 ms before the first one returns, so the probes take
+ * ROW_TIMES the time of the curve. */
+static bool add_rows(struct memory_plan *p)
+{
+    struct probe_spec spec = read_spec(p, true);
+    bool any = false;
+
+    if (p->e.reach.reach == 0)
+        return false;
+    spec.duration_us = ROW_TIMES * p->read_us;
+    spec.points[spec.point_count++] = near_bytes(p);
+    spec.points[spec.point_count++] = p->e.naive.points[p->e.naive.count - 1].at;
+    for (size_t i = 0; i < FINGERPRINT_MAX_ROWS; i++) {
+        spec.access = memory_rows[i].access;
+        spec.transaction_bytes = memory_rows[i].bytes;
+        if (p->e.kind != MEMORY_HOST_FILE || spec.access == ACCESS_READ)
+            any |= add(p, &spec);
+    }
+    return any;
+}
+
 static uint64_t power_of_two(uint64_t v)
 {
     uint64_t p = 1;
@@ -384,7 +412,7 @@ static uint64_t range_of(const struct observation_set *set, enum depth depth, ui
         most = LONGEST_PINNED_BYTES;
     if (is_pageable(kind) && most > LONGEST_PAGEABLE_BYTES)
         most = LONGEST_PAGEABLE_BYTES;
-    return most < host ? most : power_of_two(host);
+    return most < host ? most : memory_host_range(host);
 }
 
 static nsec_t time_spent(const struct observation_set *set)
@@ -418,7 +446,7 @@ static uint64_t expected_ms(const struct memory_plan *p)
 static bool schedule_kind(struct memory_plan *p, bool in_detail)
 {
     static bool (*const steps[])(struct memory_plan * p) = {add_windows, add_alone, add_counts,
-                                                            add_rates, add_walks};
+                                                            add_rates,   add_rows,  add_walks};
 
     if (!p->e.tried)
         return p->left >= (nsec_t)expected_ms(p) * NSEC_PER_MSEC && add_curve(p);

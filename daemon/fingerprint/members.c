@@ -757,6 +757,19 @@ static const struct object memory_point_object =
     DEFINE(curve_point, memory_point_members, "KindOfMemoryCurve",
            "The object has the throughput of random reads of one region.");
 
+static const struct member row_members[] = {
+    {NAME(row_rate, access, access_words, "Kind of access."), FOR_PLANNER, KEY},
+    {NUMBER(row_rate, transaction_bytes, "Bytes of a row, which neighboring lanes access."),
+     FOR_PLANNER, KEY, POSITIVE},
+    {NUMBER(row_rate, plateau_gbps, "Throughput within the reach."), FOR_PLANNER, IN_MEMORY,
+     EVIDENCE(row_rate, plateau_gbps), DIFFED},
+    {NUMBER(row_rate, probed_gbps, "Throughput over probed_bytes."), FOR_PLANNER, IN_MEMORY,
+     EVIDENCE(row_rate, probed_gbps), DIFFED},
+};
+static const struct object row_object =
+    DEFINE(row_rate, row_members, "KindOfMemoryRows",
+           "The object has the throughput of random accesses of rows of one length by all SMs.");
+
 static const struct member memory_members[] = {
     {NAME(memory_facts, kind, memory_words, "Kind of allocation of the memory."), FOR_PLANNER, KEY},
     {NUMBER(memory_facts, peer_uuid,
@@ -771,9 +784,11 @@ static const struct member memory_members[] = {
      FOR_PLANNER, IN_MEMORY},
     {NUMBER(memory_facts, plateau_gbps, "Throughput of all SMs within the reach."), FOR_PLANNER,
      IN_MEMORY, EVIDENCE(memory_facts, plateau_gbps), MEASURED, DIFFED},
-    {NUMBER(memory_facts, reach_bytes,
-            "Largest probed region that all SMs read at 90 % of the plateau or more. The number is "
-            "not observable if this region is the largest probed region."),
+    {NUMBER(
+         memory_facts, reach_bytes,
+         "Largest probed region that all SMs read at 90 % of the plateau or more. If this region "
+         "is the largest probed region, the number is not observable, or unknown if a limit of "
+         "host memory allowed no larger region."),
      FOR_PLANNER, IN_MEMORY, EVIDENCE(memory_facts, reach_bytes), MEASURED},
     {NUMBER(memory_facts, onset_bytes, "Smallest probed region above reach_bytes."), IN_MEMORY,
      MEASURED, ABOVE(memory_facts, reach_bytes)},
@@ -809,6 +824,11 @@ static const struct member memory_members[] = {
     {LIST(curve, memory_facts, curve, curve_count, memory_point_object,
           "Random reads of 128 bytes by ascending region_bytes."),
      LONG, FOR_PLANNER, .ordered = true, .columns = "curve_evidence", .element = "region of % "},
+    {LIST(rows, memory_facts, rows, row_count, row_object,
+          "Random accesses of rows of other lengths than the curve's, by access and "
+          "transaction_bytes. The member is omitted if no row was measured."),
+     FOR_PLANNER, OPTIONAL, .ordered = true, .columns = "row_evidence", .element = "% of % bytes, ",
+     .label = "random accesses of rows"},
 };
 const struct object memory_object =
     DEFINE(memory_facts, memory_members, "KindOfMemory",

@@ -11,7 +11,20 @@ enum {
     FINGERPRINT_MAX_MEMORY = MEMORY_PEER - 1 + FINGERPRINT_MAX_PEERS,
     /* Number of kinds that every document has. It may omit the later kinds. */
     FINGERPRINT_LEAST_MEMORY = MEMORY_HOST_PAGEABLE - 1,
-    FINGERPRINT_MAX_MEMORY_CURVE = 24
+    FINGERPRINT_MAX_MEMORY_CURVE = 24,
+    FINGERPRINT_MAX_ROWS = 6
+};
+
+/* Random accesses of rows of one length, other than the reads of the curve. A row is accessed by
+ * neighboring lanes, 4 bytes each. */
+struct row_rate {
+    enum access access;
+    uint32_t transaction_bytes;
+    struct maybe_f64 plateau_gbps;
+    struct maybe_f64 probed_gbps;
+    struct row_evidence {
+        struct evidence plateau_gbps, probed_gbps;
+    } evidence;
 };
 
 /* One kind of memory other than plain device memory, which tlb, topology and throughput describe.
@@ -19,7 +32,8 @@ enum {
  * cannot be allocated, all numbers are absent, and `probed_bytes` has the reason.
  *
  * Memory is reached if it is read at 90 % of the plateau or more. If all probed memory is reached,
- * reach_bytes is not observable (beyond-memory): the reach is at least probed_bytes. */
+ * reach_bytes is not observable (beyond-memory): the reach is at least probed_bytes. If a limit of
+ * host memory cut the probed memory too, reach_bytes is unknown (no-host-memory). */
 struct memory_facts {
     enum memory_kind kind;
     char peer_uuid[64]; /* "" if the kind is not MEMORY_PEER */
@@ -41,6 +55,8 @@ struct memory_facts {
     struct maybe_f64 atomic_gbps;
     uint32_t curve_count;
     struct curve_point curve[FINGERPRINT_MAX_MEMORY_CURVE];
+    uint32_t row_count;
+    struct row_rate rows[FINGERPRINT_MAX_ROWS];
     struct memory_evidence {
         struct evidence plateau_gbps, reach_bytes, windows_reach_bytes, group_reach_bytes,
             entry_bytes, beyond_gbps, latency_cycles, beyond_latency_cycles, sms_to_fill,

@@ -286,6 +286,15 @@ class EvidenceColumns(Document):
     margin: Any
 
 
+class KindOfMemoryRows(Document):
+    access: str
+    transaction_bytes: int
+    plateau_gbps: Optional[float]
+    plateau_gbps_reason: str
+    probed_gbps: Optional[float]
+    probed_gbps_reason: str
+
+
 class Evidence(Document):
     method: str
     repeats: int
@@ -329,6 +338,8 @@ class KindOfMemory(Document):
     atomic_gbps_reason: str
     curve: List[KindOfMemoryCurve]
     curve_evidence: Dict[str, EvidenceColumns]
+    rows: List[KindOfMemoryRows]
+    row_evidence: Dict[str, EvidenceColumns]
     evidence: Dict[str, Evidence]
 
 

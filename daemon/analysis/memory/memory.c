@@ -17,6 +17,10 @@
 /* See memory_cached_bytes. */
 enum { L2_TIMES = 32 };
 
+const struct memory_row_kind memory_rows[FINGERPRINT_MAX_ROWS] = {
+    {ACCESS_READ, 64},   {ACCESS_READ, 256},   {ACCESS_READ, 512},
+    {ACCESS_READ, 1024}, {ACCESS_ATOMIC, 256}, {ACCESS_WRITE, 256}};
+
 /* ---- points ---- */
 
 /* Adds a point in ascending order; a newer point replaces an older one at the same place. */
@@ -86,23 +90,42 @@ static struct memory_points *list_of(const struct observation *o,
     return is_group_alone(o, partition) ? &e->alone : NULL;
 }
 
+/* Adds a point of accesses that are not reads of the curve. */
+static void add_access(const struct probe_spec *spec, struct memory_point point,
+                       struct memory_estimate *e)
+{
+    const uint32_t bytes = probe_access_bytes(spec);
+
+    if (bytes == PROBE_SECTOR_BYTES)
+        e->rates[spec->access] = point;
+    for (size_t i = 0; i < FINGERPRINT_MAX_ROWS; i++) {
+        struct memory_row *const row = &e->rows[i];
+        if (memory_rows[i].access != spec->access || memory_rows[i].bytes != bytes)
+            continue;
+        if (row->near.at == 0 || point.at <= row->near.at)
+            row->near = point;
+        if (point.at >= row->far.at)
+            row->far = point;
+    }
+}
+
 /* Adds the points of a READ. Regions of fewer than `least` bytes are left out, because they measure
  * the cache. */
 static void read_reads(const struct observation *o, const struct sm_partition *partition,
                        uint64_t least, struct memory_estimate *e)
 {
     struct memory_points *const list = list_of(o, partition, e);
+    const bool is_curve = probe_is_line_read(&o->spec);
 
     for (uint32_t p = 0; p < o->spec.point_count; p++) {
         struct evidence evidence;
         const double gbps = throughput_median_gbps(
-            o, p, o->spec.access == ACCESS_READ ? EVIDENCE_RANDOM_READS : EVIDENCE_RANDOM_ACCESSES,
-            &evidence);
+            o, p, is_curve ? EVIDENCE_RANDOM_READS : EVIDENCE_RANDOM_ACCESSES, &evidence);
         uint32_t group;
         if (o->spec.points[p] < least)
             continue;
-        if (o->spec.access != ACCESS_READ)
-            e->rates[o->spec.access] = (struct memory_point){o->spec.points[p], gbps, evidence};
+        if (!is_curve)
+            add_access(&o->spec, (struct memory_point){o->spec.points[p], gbps, evidence}, e);
         else if (list)
             add_point(list, o->spec.points[p], gbps, evidence);
         else
@@ -136,6 +159,18 @@ uint64_t memory_cached_bytes(const struct observation_set *set)
     const uint64_t bytes = L2_TIMES * set->gpu.l2_cache_bytes;
 
     return bytes > MEMORY_LEAST_HOST_BYTES ? bytes : MEMORY_LEAST_HOST_BYTES;
+}
+
+uint64_t memory_host_range(uint64_t allowed)
+{
+    enum { STEPS = 8 };
+    uint64_t range = 1;
+
+    while (range <= allowed / 2)
+        range *= 2;
+    const uint64_t step = range / STEPS;
+    const uint64_t steps = step > 0 ? (allowed - range) / step : 0;
+    return steps > 0 ? range + (steps - 1) * step : range;
 }
 
 /* Returns the highest point, if two agree: a curve that falls from its first point on has no
@@ -240,12 +275,21 @@ static void set_bytes(struct maybe_u64 *out, uint64_t bytes, enum reason without
     *out = bytes > 0 ? KNOWN_U64(bytes) : UNKNOWN_U64(without);
 }
 
+/* Returns whether the range of this kind is all host memory that was allowed. */
+static bool is_cut(const struct observation_set *set, const struct memory_estimate *e)
+{
+    return memory_kind_is_host(e->kind) && e->naive.count > 0 &&
+           e->naive.points[e->naive.count - 1].at ==
+               memory_host_range(set->limits.host_memory_bytes);
+}
+
 /* If every probed region is reached, neither bound was seen. */
-static void set_bounds(const struct memory_bounds *b, struct maybe_u64 *reach,
+static void set_bounds(const struct memory_bounds *b, bool cut, struct maybe_u64 *reach,
                        struct maybe_u64 *onset, struct evidence *evidence)
 {
     if (b->reach > 0 && b->onset == 0) {
-        *reach = *onset = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
+        *reach = *onset =
+            cut ? UNKNOWN_U64(REASON_NO_HOST_MEMORY) : NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
         return;
     }
     set_bytes(reach, b->onset > 0 ? b->reach : 0, REASON_TOO_LITTLE_DATA);
@@ -261,6 +305,23 @@ static void set_number(const struct memory_point *p, struct maybe_f64 *out,
         return;
     *out = KNOWN_F64(p->value);
     *evidence = p->evidence;
+}
+
+/* A row that was read over one region only has no number for the whole range. */
+static void fill_rows(const struct memory_estimate *e, uint64_t probed_bytes,
+                      struct memory_facts *out)
+{
+    for (size_t i = 0; i < FINGERPRINT_MAX_ROWS; i++) {
+        struct row_rate *const row = &out->rows[out->row_count];
+        if (e->rows[i].near.at == 0)
+            continue;
+        row->access = memory_rows[i].access;
+        row->transaction_bytes = memory_rows[i].bytes;
+        set_number(&e->rows[i].near, &row->plateau_gbps, &row->evidence.plateau_gbps);
+        if (e->rows[i].far.at == probed_bytes)
+            set_number(&e->rows[i].far, &row->probed_gbps, &row->evidence.probed_gbps);
+        out->row_count++;
+    }
 }
 
 static struct curve_point *point_at(struct memory_facts *out, uint64_t bytes)
@@ -336,6 +397,7 @@ static void fill_facts(const struct observation_set *set, const struct memory_es
                        struct memory_facts *out)
 {
     struct memory_evidence *const evidence = &out->evidence;
+    const bool cut = is_cut(set, e);
 
     if (e->naive.count == 0) {
         out->probed_bytes = !IS_KNOWN(e->bytes)                ? e->bytes
@@ -353,24 +415,26 @@ static void fill_facts(const struct observation_set *set, const struct memory_es
         out->plateau_gbps = KNOWN_F64(e->reach.plateau);
         evidence->plateau_gbps = e->reach.plateau_evidence;
     }
-    set_bounds(&e->reach, &out->reach_bytes, &out->onset_bytes, &evidence->reach_bytes);
+    set_bounds(&e->reach, cut, &out->reach_bytes, &out->onset_bytes, &evidence->reach_bytes);
     if (e->by_group.count > 0)
-        set_bounds(&e->windows_reach, &out->windows_reach_bytes, &out->windows_onset_bytes,
+        set_bounds(&e->windows_reach, cut, &out->windows_reach_bytes, &out->windows_onset_bytes,
                    &evidence->windows_reach_bytes);
     else if (e->reach.plateau > 0 && e->reach.onset == 0)
         out->windows_reach_bytes = out->windows_onset_bytes = UNKNOWN_U64(REASON_NOT_APPLICABLE);
     if (e->alone.count > 0)
-        set_bounds(&e->group_reach, &out->group_reach_bytes, &out->group_onset_bytes,
+        set_bounds(&e->group_reach, cut, &out->group_reach_bytes, &out->group_onset_bytes,
                    &evidence->group_reach_bytes);
     if (e->reach.onset > 0 || e->reach.plateau <= 0)
         set_number(last, &out->beyond_gbps, &evidence->beyond_gbps);
     else
-        out->beyond_gbps = NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
+        out->beyond_gbps =
+            cut ? UNKNOWN_F64(REASON_NO_HOST_MEMORY) : NOT_OBSERVABLE_F64(REASON_BEYOND_MEMORY);
     fill_walks(e, out);
     fill_fewest_sms(e, set->limits.sm_count, out);
     set_number(&e->rates[ACCESS_WRITE], &out->write_gbps, &evidence->write_gbps);
     set_number(&e->rates[ACCESS_ATOMIC], &out->atomic_gbps, &evidence->atomic_gbps);
     fill_curve(e, out);
+    fill_rows(e, last->at, out);
 }
 
 void memory_derive(const struct observation_set *set, struct fingerprint *out)

@@ -40,6 +40,20 @@ struct memory_bounds {
     struct evidence evidence;
 };
 
+/* A row of memory_rows: GB/s of the shortest and of the longest region. */
+struct memory_row {
+    struct memory_point near, far;
+};
+
+/* The accesses beside the reads of the curve. Rows of the other lengths are interpolated, so these
+ * are the lengths at which the limit changes: requests limit the speed of short rows, and the link
+ * limits the speed of long rows. */
+struct memory_row_kind {
+    enum access access;
+    uint32_t bytes;
+};
+extern const struct memory_row_kind memory_rows[FINGERPRINT_MAX_ROWS];
+
 struct memory_estimate {
     enum memory_kind kind;
     uint32_t peer;
@@ -54,7 +68,8 @@ struct memory_estimate {
     struct memory_points strides; /* cycles of a load by stride beyond the reach, lowest decile */
     struct memory_points walks;   /* medians of the same loads */
     struct memory_point near;     /* cycles of a load within the reach */
-    struct memory_point rates[ACCESS_COUNT]; /* GB/s; index ACCESS_READ is empty */
+    struct memory_point rates[ACCESS_COUNT]; /* GB/s of 32 bytes; index ACCESS_READ is empty */
+    struct memory_row rows[FINGERPRINT_MAX_ROWS];
     struct memory_bounds reach, windows_reach, group_reach;
 };
 
@@ -79,6 +94,11 @@ uint64_t memory_cached_bytes(const struct observation_set *set);
 
 /* Host memory of fewer bytes is not probed. */
 #define MEMORY_LEAST_HOST_BYTES ((uint64_t)32 << 20)
+
+/* Returns the longest range of host memory if this amount is allowed: a power of two, or some
+ * eighths more if an eighth remains unused. The allowed amount varies with the memory that other
+ * processes use. */
+uint64_t memory_host_range(uint64_t allowed);
 
 /* Fills in out->memory, which must be empty; its partition must be filled in. It stays empty if no
  * kind was probed. */
