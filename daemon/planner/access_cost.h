@@ -39,7 +39,8 @@ struct access_cost {
     enum basis basis;
     uint32_t transaction_bytes;
     uint64_t reach_bytes;         /* reach of one group; 0 if no limit was seen */
-    struct maybe_f64 scattering;  /* translation relative to contiguous memory; 1 or more */
+    struct maybe_f64 scattering;  /* translation relative to the measured accesses, which are in
+                                     contiguous memory */
     struct maybe_f64 in_reach_ns; /* nanoseconds of one access within the reach */
     double stream_ns;             /* nanoseconds of one byte read in order; 0 if not known */
     double write_factor; /* cost of a scattered write relative to a read; 2 unless writes and reads

@@ -12,20 +12,30 @@
 #include <stdio.h>
 #include <string.h>
 
-/* RATE_BYTES is the size of the writes and atomics that were measured in other kinds of memory. */
+/* RATE_BYTES is the size of the writes and atomics that were measured in other kinds of memory
+ * within the reach only. */
 enum { RATE_BYTES = 32, LEAD_BYTES = 96, REACH_TEXT_BYTES = 160 };
+
+_Static_assert(2 + FINGERPRINT_MAX_ROWS <= FINGERPRINT_MAX_RATES, "the rates of a kind");
 
 /* If the speed of a choice is unknown, the choice ranks by this factor times its measured speed
  * over less memory. */
 static const double UNMEASURED_SHARE = 0.5;
 
+/* An access is not slowed down by translations if it takes at most this times as long. */
+static const double HIDDEN = 1.02;
+
+/* A prediction covers this multiple of the largest region, if the speed out of reach is known. */
+enum { EXTRAPOLATED_TIMES = 4 };
+
 /* Memory counts as reached if it is read at this share of the plateau (memory_facts.h). */
 static const double REACHED = 0.9;
 
 NAME_FUNCTION(
-    choice_basis_name, enum choice_basis, [CHOICE_NOT_MEASURED] = "not-measured",
-    [CHOICE_MEASURED] = "measured", [CHOICE_BETWEEN] = "between", [CHOICE_SCALED] = "scaled",
-    [CHOICE_AT_LEAST] = "at-least", [CHOICE_SIMULATED] = "simulated")
+    choice_basis_name,
+    enum choice_basis, [CHOICE_NOT_MEASURED] = "not-measured", [CHOICE_MEASURED] = "measured",
+    [CHOICE_BETWEEN] = "between", [CHOICE_SCALED] = "scaled", [CHOICE_AT_LEAST] = "at-least",
+    [CHOICE_EXTRAPOLATED] = "extrapolated", [CHOICE_SIMULATED] = "simulated")
 
 /* The way to allocate each kind, and its place in the order of equally fast kinds. Usual kinds come
  * first. */
@@ -333,6 +343,27 @@ static void add_windows_edge(const struct memory_facts *m, const struct curve_po
         add_region(t, edge, last->naive_gbps);
 }
 
+/* Adds a region EXTRAPOLATED_TIMES as long as the last one, on the line in 1 / bytes through the
+ * last region and one of two thirds of its length at most. Both must be out of reach, because only
+ * then does the line show the misses. */
+static void add_extrapolated(const struct memory_facts *m, struct throughput *t)
+{
+    const struct curve_point *const last = &t->curve[t->curve_count - 1];
+    const struct curve_point *other = last;
+
+    while (other > t->curve && other->region_bytes > last->region_bytes / 3 * 2)
+        other--;
+    if (other->region_bytes > last->region_bytes / 3 * 2 || !IS_KNOWN(m->plateau_gbps) ||
+        other->naive_gbps.v >= REACHED * t->plateau_gbps.v ||
+        last->naive_gbps.v > other->naive_gbps.v)
+        return;
+    const double ratio = (double)last->region_bytes / other->region_bytes;
+    const double rise = (1 / last->naive_gbps.v - 1 / other->naive_gbps.v) / (ratio - 1);
+    const double more = rise * (1 - 1.0 / EXTRAPOLATED_TIMES);
+    add_region(t, EXTRAPOLATED_TIMES * last->region_bytes,
+               KNOWN_F64(1 / (1 / last->naive_gbps.v + more)));
+}
+
 /* Writes the measurements for this choice to `*out` in the form that access_cost_read takes. */
 static void read_curve(const struct memory_facts *m, enum strategy s, struct throughput *out)
 {
@@ -348,11 +379,52 @@ static void read_curve(const struct memory_facts *m, enum strategy s, struct thr
             add_windows_edge(m, &m->curve[i], out);
         add_region(out, m->curve[i].region_bytes, column_of(&m->curve[i], s));
     }
-    out->rate_count = 2;
-    out->rates[0] = (struct access_rate){
+    out->rates[out->rate_count++] = (struct access_rate){
         .access = ACCESS_ATOMIC, .transaction_bytes = RATE_BYTES, .plateau_gbps = m->atomic_gbps};
-    out->rates[1] = (struct access_rate){
+    out->rates[out->rate_count++] = (struct access_rate){
         .access = ACCESS_WRITE, .transaction_bytes = RATE_BYTES, .plateau_gbps = m->write_gbps};
+    for (uint32_t i = 0; i < m->row_count; i++)
+        out->rates[out->rate_count++] =
+            (struct access_rate){.access = m->rows[i].access,
+                                 .transaction_bytes = m->rows[i].transaction_bytes,
+                                 .plateau_gbps = m->rows[i].plateau_gbps};
+}
+
+/* Returns the time of such an access out of reach, relative to a read of 128 bytes: the ratio of
+ * both over the largest region. A row longer than every measured row has the ratio of the longest
+ * one. The ratio is 1 if accesses take no longer over that region than `in_reach_ns`, because
+ * memory then hides their translations. */
+static struct maybe_f64 translation_factor(const struct memory_facts *m, enum access access,
+                                           uint32_t bytes, struct maybe_f64 in_reach_ns)
+{
+    const struct reach_limit none = {.observed = false};
+    struct throughput t = {.plateau_gbps = m->curve[m->curve_count - 1].naive_gbps};
+    uint32_t longest = access == ACCESS_READ ? FINGERPRINT_CURVE_BYTES : 0;
+    struct access_cost cost;
+
+    for (uint32_t i = 0; i < m->row_count; i++) {
+        t.rates[t.rate_count++] =
+            (struct access_rate){.access = m->rows[i].access,
+                                 .transaction_bytes = m->rows[i].transaction_bytes,
+                                 .plateau_gbps = m->rows[i].probed_gbps};
+        if (m->rows[i].access == access && IS_KNOWN(m->rows[i].probed_gbps) &&
+            m->rows[i].transaction_bytes > longest)
+            longest = m->rows[i].transaction_bytes;
+    }
+    if (!IS_KNOWN(t.plateau_gbps) || longest == 0)
+        return UNKNOWN_F64(REASON_NOT_MEASURED);
+    access_cost_read(&t, &none, access, bytes < longest ? bytes : longest, &cost);
+    if (cost.basis != BASIS_MEASURED && cost.basis != BASIS_BETWEEN)
+        return UNKNOWN_F64(REASON_NOT_MEASURED);
+    return KNOWN_F64(cost.in_reach_ns.v > HIDDEN * in_reach_ns.v
+                         ? cost.in_reach_ns.v * t.plateau_gbps.v / FINGERPRINT_CURVE_BYTES
+                         : 1);
+}
+
+/* Returns whether a limit of host memory hides the reach. */
+static bool is_cut(const struct memory_facts *m)
+{
+    return m->reach_bytes.known == MAYBE_UNKNOWN && m->reach_bytes.reason == REASON_NO_HOST_MEMORY;
 }
 
 /* Returns whether the size is below the first region that was read with windows, and that region is
@@ -366,22 +438,28 @@ static bool is_below_curve(const struct memory_facts *m, const struct throughput
 }
 
 static enum choice_basis kind_basis(const struct advising *a, const struct memory_facts *m,
-                                    const struct access_cost *cost, const struct memory_choice *w)
+                                    const struct access_cost *cost, bool factor_is_known,
+                                    const struct memory_choice *w)
 {
     const struct maybe_u64 reach =
         w->strategy == STRATEGY_WINDOWS ? m->windows_reach_bytes : m->reach_bytes;
     const uint64_t bytes = a->request->bytes;
-    const bool reads = a->request->access == ACCESS_READ;
+    const bool is_curve = a->request->access == ACCESS_READ &&
+                          cost->transaction_bytes == (uint32_t)FINGERPRINT_CURVE_BYTES;
 
     if (!IS_KNOWN(w->gbps))
         return IS_KNOWN(w->probed_gbps) && bytes > w->probed_bytes.v &&
                        reach.known == MAYBE_NOT_OBSERVABLE
                    ? CHOICE_AT_LEAST
                    : CHOICE_NOT_MEASURED;
-    if (cost->basis == BASIS_SCALED || (!reads && IS_KNOWN(reach) && bytes > reach.v))
+    if (cost->basis == BASIS_SCALED || (!factor_is_known && IS_KNOWN(reach) && bytes > reach.v))
         return CHOICE_SCALED;
-    return reads && cost->basis == BASIS_MEASURED &&
-                   is_probed(m->curve, m->curve_count, w->strategy, bytes)
+    if (bytes > w->probed_bytes.v)
+        return CHOICE_EXTRAPOLATED;
+    return cost->basis == BASIS_MEASURED &&
+                   is_probed(m->curve, m->curve_count, w->strategy, bytes) &&
+                   (is_curve || (factor_is_known && w->strategy == STRATEGY_NAIVE &&
+                                 bytes == w->probed_bytes.v))
                ? measured(a->fp)
                : CHOICE_BETWEEN;
 }
@@ -393,22 +471,25 @@ static void predict(const struct advising *a, const struct memory_facts *m, stru
     const uint64_t bytes = a->request->bytes;
     struct throughput t;
     struct access_cost cost;
-    uint64_t last;
+    struct maybe_f64 factor;
 
     read_curve(m, w->strategy, &t);
-    last = t.curve[t.curve_count - 1].region_bytes;
+    w->probed_bytes = KNOWN_U64(t.curve[t.curve_count - 1].region_bytes);
+    add_extrapolated(m, &t);
     access_cost_read(&t, &none, a->request->access, a->out->transaction_bytes, &cost);
-    w->probed_bytes = KNOWN_U64(last);
-    w->probed_gbps = gbps_at(&cost, last);
+    factor = translation_factor(m, a->request->access, cost.transaction_bytes, cost.in_reach_ns);
+    if (IS_KNOWN(factor))
+        cost.scattering = factor;
+    w->probed_gbps = gbps_at(&cost, w->probed_bytes.v);
     if (!IS_KNOWN(w->probed_gbps))
         w->gbps = w->probed_gbps;
-    else if (bytes > last)
-        w->gbps = UNKNOWN_F64(REASON_BEYOND_MEMORY);
+    else if (bytes > t.curve[t.curve_count - 1].region_bytes)
+        w->gbps = UNKNOWN_F64(is_cut(m) ? REASON_NO_HOST_MEMORY : REASON_BEYOND_MEMORY);
     else if (is_below_curve(m, &t, w->strategy, bytes))
         w->gbps = UNKNOWN_F64(REASON_NOT_MEASURED);
     else
         w->gbps = gbps_at(&cost, bytes);
-    w->basis = kind_basis(a, m, &cost, w);
+    w->basis = kind_basis(a, m, &cost, IS_KNOWN(factor), w);
 }
 
 static double least(double a, struct maybe_f64 b)
@@ -425,8 +506,8 @@ static void cap_at_device(const struct advising *a, struct memory_choice *w)
     w->rank_gbps = least(w->rank_gbps, a->device_gbps);
 }
 
-/* Writes the end of a sentence: the bytes that any SM reads at full speed, if this number is
- * known. */
+/* Writes the end of a sentence: the bytes that any SM reads at full speed, or why this number is
+ * not known. */
 static void reach_text(const struct memory_facts *m, char *out)
 {
     const bool has_reach = IS_KNOWN(m->reach_bytes);
@@ -438,6 +519,9 @@ static void reach_text(const struct memory_facts *m, char *out)
     if (has_reach || m->reach_bytes.known == MAYBE_NOT_OBSERVABLE)
         snprintf(out, REACH_TEXT_BYTES, "; any SM reads %s %s at full speed (%s)",
                  has_reach ? "up to" : "at least", reach, plateau);
+    else if (is_cut(m))
+        snprintf(out, REACH_TEXT_BYTES,
+                 "; the reach is unknown, because only %s of host memory were allowed", reach);
     else
         out[0] = '\0';
 }
@@ -448,6 +532,8 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
     static const char *const rests[] = {[CHOICE_MEASURED] = "measured over this many bytes",
                                         [CHOICE_SIMULATED] = "simulated over this many bytes",
                                         [CHOICE_BETWEEN] = "between what was measured",
+                                        [CHOICE_EXTRAPOLATED] = "on the line through the two "
+                                                                "largest regions",
                                         [CHOICE_SCALED] = "from other accesses that were measured"};
     char rate[FORMAT_RATE_BYTES];
     char asked[FORMAT_SIZE_BYTES];

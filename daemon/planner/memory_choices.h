@@ -20,7 +20,9 @@ enum choice_basis {
                         from reads beyond the reach */
     CHOICE_AT_LEAST, /* the speed is unknown: the request exceeds the probed memory, and all probed
                         memory is reached */
-    CHOICE_SIMULATED /* like CHOICE_MEASURED, for a simulated GPU */
+    CHOICE_EXTRAPOLATED, /* the speed is on the line through the two largest regions, both out of
+                            reach */
+    CHOICE_SIMULATED     /* like CHOICE_MEASURED, for a simulated GPU */
 };
 const char *choice_basis_name(enum choice_basis b); /* "not-measured", "measured", "between", .. */
 
