@@ -110,7 +110,7 @@ def best_kind(nbytes: int, row_bytes: int = 128, device: int = 0) -> str:
     try:
         with reach.Reach() as source:
             answer = source.memory(f"cuda:{device}", bytes=nbytes, element=row_bytes, location="host")
-        return next((_MEASURED[c.kind] for c in answer.choices if c.kind in _MEASURED), "managed")
+        return next((_MEASURED[c.kind] for c in answer.choices if c.kind in _MEASURED and c.gbps is not None), "managed")
     except reach.ReachError:
         return "managed"
 
