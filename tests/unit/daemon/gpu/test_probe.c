@@ -141,6 +141,14 @@ static void other_kinds_of_access_pass(void **state)
         assert_int_equal(probe_is_line_read(&spec),
                          spec.access == ACCESS_READ && (kinds[i].bytes | 128) == 128);
     }
+    for (uint32_t bytes = 16; bytes <= 2048; bytes += 16) {
+        struct probe_spec spec = reads();
+        spec.memory = MEMORY_HOST_PINNED;
+        spec.access = (enum access)(bytes / 16 % ACCESS_COUNT);
+        spec.transaction_bytes = bytes;
+        assert_int_equal(probe_check(&spec, NULL, NULL) == STATUS_OK,
+                         bytes >= 32 && bytes <= 1024 && (bytes & (bytes - 1)) == 0);
+    }
     const struct probe_spec walk = chase();
     assert_false(probe_is_line_read(&walk));
 }

@@ -127,8 +127,8 @@ static void test_between(void **state)
     assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS), 50.47, CHOICE_BETWEEN);
 }
 
-/* Numbers are not extrapolated. A choice without a number still comes first if half of its
- * throughput over the largest probed region exceeds every other number. */
+/* Numbers are not extrapolated from regions within the reach. A choice without a number still comes
+ * first if half of its throughput over the largest probed region exceeds every other number. */
 static void test_beyond(void **state)
 {
     (void)state;
@@ -169,6 +169,90 @@ static void test_other_accesses(void **state)
     assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 32 / (128 / 5.05491), CHOICE_SCALED);
     ask(256 * MIB, LOCATION_HOST, ACCESS_READ, 512);
     assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 50.5, CHOICE_SCALED);
+}
+
+/* Adds rows to pinned memory: 64 bytes are limited by requests, and 256 bytes by the link. */
+static void add_rows(void)
+{
+    struct memory_facts *const m = &fp.memory[MEMORY_HOST_PINNED - 1];
+
+    m->row_count = 3;
+    m->rows[0] = (struct row_rate){
+        ACCESS_READ, 64, KNOWN_F64(20), KNOWN_F64(64 / (0.9 * 128 / 5.05491)), {{0}, {0}}};
+    m->rows[1] = (struct row_rate){
+        ACCESS_READ, 256, KNOWN_F64(50), KNOWN_F64(256 / (1.1 * 128 / 5.05491)), {{0}, {0}}};
+    m->rows[2] = (struct row_rate){ACCESS_ATOMIC, 256, KNOWN_F64(30), KNOWN_F64(8), {{0}, {0}}};
+}
+
+/* Out of reach, a row takes the time of a read of 128 bytes, times the ratio over the largest
+ * region. */
+static void test_rows(void **state)
+{
+    const double at_2 = 128 / 7.0644;
+
+    (void)state;
+    load();
+    add_rows();
+    ask(256 * MIB, LOCATION_HOST, ACCESS_READ, 64);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 20, CHOICE_BETWEEN);
+    ask(16 * GIB, LOCATION_HOST, ACCESS_READ, 64);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 64 / (0.9 * 128 / 5.05491),
+                CHOICE_MEASURED);
+    ask(2 * GIB, LOCATION_HOST, ACCESS_READ, 64);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 64 / (0.9 * at_2), CHOICE_BETWEEN);
+    ask(2 * GIB, LOCATION_HOST, ACCESS_READ, 192);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 192 / (1.05 * at_2), CHOICE_BETWEEN);
+    ask(2 * GIB, LOCATION_HOST, ACCESS_READ, 512);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 512 / (1.1 * at_2), CHOICE_SCALED);
+    ask(2 * GIB, LOCATION_HOST, ACCESS_READ, 8192);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 50, CHOICE_SCALED);
+    ask(16 * GIB, LOCATION_HOST, ACCESS_ATOMIC, 256);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 8, CHOICE_MEASURED);
+    ask(16 * GIB, LOCATION_HOST, ACCESS_ATOMIC, 64); /* shorter atomics have no ratio */
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 64 / (128 / 5.05491), CHOICE_SCALED);
+}
+
+/* Beyond 16 GiB, the time is on the line in 1 / bytes through 8 and 16 GiB. */
+static void test_extrapolated(void **state)
+{
+    struct memory_facts *m;
+    double at_8 = 0;
+    const double at_16 = 128 / 5.05491;
+
+    (void)state;
+    load();
+    m = &fp.memory[MEMORY_HOST_PINNED - 1];
+    for (uint32_t i = 0; i < m->curve_count; i++)
+        if (m->curve[i].region_bytes == 8 * GIB)
+            at_8 = 128 / m->curve[i].naive_gbps.v;
+    ask(32 * GIB, LOCATION_HOST, ACCESS_READ, 0);
+    assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 128 / (at_16 + (at_16 - at_8) / 2),
+                CHOICE_EXTRAPOLATED);
+    ask(65 * GIB, LOCATION_HOST, ACCESS_READ, 0);
+    assert_int_equal(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE)->basis, CHOICE_NOT_MEASURED);
+    /* The curve of managed memory falls only between 12 and 16 GiB. */
+    ask(32 * GIB, LOCATION_HOST, ACCESS_READ, 0);
+    assert_int_equal(choice(MEMORY_MANAGED_HOST, STRATEGY_NAIVE)->basis, CHOICE_NOT_MEASURED);
+}
+
+/* A limit of host memory that hides the reach is named, with the amount. */
+static void test_cut_by_a_limit(void **state)
+{
+    struct memory_facts *m;
+
+    (void)state;
+    load();
+    m = &fp.memory[MEMORY_HOST_PINNED - 1];
+    while (m->curve[m->curve_count - 1].region_bytes > 256 * MIB)
+        m->curve_count--;
+    m->probed_bytes = KNOWN_U64(256 * MIB);
+    m->reach_bytes = m->onset_bytes = UNKNOWN_U64(REASON_NO_HOST_MEMORY);
+    ask(512 * MIB, LOCATION_HOST, ACCESS_READ, 0);
+    assert_int_equal(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE)->gbps.reason,
+                     REASON_NO_HOST_MEMORY);
+    assert_int_equal(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE)->basis, CHOICE_NOT_MEASURED);
+    assert_non_null(strstr(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE)->why,
+                           "because only 256 MiB of host memory were allowed"));
 }
 
 /* Predicts the throughput over an inner region of a curve from its other points, in GB/s. */
@@ -639,12 +723,21 @@ static void test_any_fingerprint(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host),         cmocka_unit_test(test_between),
-        cmocka_unit_test(test_beyond),       cmocka_unit_test(test_other_accesses),
-        cmocka_unit_test(test_left_out),     cmocka_unit_test(test_device_is_the_plan),
-        cmocka_unit_test(test_too_many),     cmocka_unit_test(test_one_kind),
-        cmocka_unit_test(test_peer),         cmocka_unit_test(test_without_a_reach),
-        cmocka_unit_test(test_random_kinds), cmocka_unit_test(test_any_fingerprint),
+        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_between),
+        cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_other_accesses),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_extrapolated),
+        cmocka_unit_test(test_cut_by_a_limit),
+        cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_device_is_the_plan),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_one_kind),
+        cmocka_unit_test(test_peer),
+        cmocka_unit_test(test_without_a_reach),
+        cmocka_unit_test(test_random_kinds),
+        cmocka_unit_test(test_any_fingerprint),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -318,6 +318,71 @@ static void a_probe_that_is_always_disturbed_is_given_up(void **state)
     assert_int_equal(set.disturbed, 0);
 }
 
+/* Rows have a number for the region within the reach and, if it was read, for the longest region.
+ */
+static void rows_are_found(void **state)
+{
+    static const double points[][2] = {{1, 50}, {512, 50}, {2048, 10}};
+    struct probe_spec spec = read_spec(MEMORY_HOST_PINNED);
+    struct fingerprint fp;
+
+    (void)state;
+    add_curve(MEMORY_HOST_PINNED, points, 3);
+    spec.transaction_bytes = 64;
+    add_read(spec, 512 * MIB, 40);
+    add_read(spec, 2048 * MIB, 5);
+    spec.access = ACCESS_ATOMIC;
+    spec.transaction_bytes = 256;
+    add_read(spec, 512 * MIB, 30);
+    const struct memory_facts *const m = derive(&fp, MEMORY_HOST_PINNED);
+    assert_int_equal(m->row_count, 2);
+    assert_int_equal(m->curve_count, 3);
+    assert_int_equal(m->rows[0].transaction_bytes, 64);
+    assert_float_equal(m->rows[0].plateau_gbps.v, 40, 0.01);
+    assert_float_equal(m->rows[0].probed_gbps.v, 5, 0.01);
+    assert_true(m->rows[1].access == ACCESS_ATOMIC && m->rows[1].transaction_bytes == 256);
+    assert_float_equal(m->rows[1].plateau_gbps.v, 30, 0.01);
+    assert_int_equal(m->rows[1].probed_gbps.reason, REASON_NOT_MEASURED);
+    assert_true(IS_KNOWN(m->rows[1].plateau_gbps) && !IS_KNOWN(m->rows[1].probed_gbps));
+}
+
+/* A reach is unlimited only if more host memory was allowed than the probe took. */
+static void a_limit_hides_the_reach(void **state)
+{
+    static const double points[][2] = {{1, 50}, {128, 50}, {256, 50}};
+    static const struct {
+        uint64_t allowed;
+        enum known reach;
+        enum reason reason;
+    } cases[] = {{4 * GIB, MAYBE_NOT_OBSERVABLE, REASON_BEYOND_MEMORY},
+                 {512 * MIB, MAYBE_NOT_OBSERVABLE, REASON_BEYOND_MEMORY},
+                 {256 * MIB, MAYBE_UNKNOWN, REASON_NO_HOST_MEMORY},
+                 {300 * MIB, MAYBE_UNKNOWN, REASON_NO_HOST_MEMORY}};
+    struct fingerprint fp;
+
+    (void)state;
+    add_curve(MEMORY_HOST_PINNED, points, 3);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        set.limits.host_memory_bytes = cases[i].allowed;
+        const struct memory_facts *const m = derive(&fp, MEMORY_HOST_PINNED);
+        assert_int_equal(m->reach_bytes.known, cases[i].reach);
+        assert_int_equal(m->reach_bytes.reason, cases[i].reason);
+        assert_int_equal(m->probed_bytes.v, 256 * MIB);
+    }
+}
+
+/* The range leaves an eighth of what is allowed beyond a power of two. */
+static void a_range_fits_the_limit(void **state)
+{
+    (void)state;
+    assert_int_equal(memory_host_range(256 * MIB), 256 * MIB);
+    assert_int_equal(memory_host_range(300 * MIB), 256 * MIB);
+    assert_int_equal(memory_host_range(319 * MIB), 256 * MIB);
+    assert_int_equal(memory_host_range(320 * MIB), 288 * MIB);
+    assert_int_equal(memory_host_range(511 * MIB), 448 * MIB);
+    assert_int_equal(memory_host_range(0), 1);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -331,6 +396,9 @@ int main(void)
         TEST(one_kind_after_the_other_while_there_is_time),
         TEST(managed_memory_on_the_device_is_probed_far_beyond_the_cache),
         TEST(a_probe_that_is_always_disturbed_is_given_up),
+        TEST(rows_are_found),
+        TEST(a_limit_hides_the_reach),
+        TEST(a_range_fits_the_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
