@@ -11,7 +11,9 @@ It needs a GPU, PyTorch, and what bench_host_tables.py needs. The parts are:
 """
 import argparse
 import glob
+import itertools
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -63,77 +65,63 @@ def choices(report, source):
     reach.torch.use(None)
 
 
-class Product:
-    """Products of matrices on a stream."""
+class Work:
+    """Launches on a stream, with an event before each of them and at the end."""
 
-    def __init__(self, stream):
-        self._stream = stream
-        self._a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
-        self._out = torch.empty_like(self._a)
-        self.begin, self.end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    def __init__(self, stream, call):
+        self._stream, self._call, self.events = stream, call, []
 
     def run(self, times):
+        self.events = [torch.cuda.Event(enable_timing=True) for _ in range(times + 1)]
         with torch.cuda.stream(self._stream):
-            self.begin.record()
-            for _ in range(times):
-                torch.mm(self._a, self._a, out=self._out)
-            self.end.record()
+            for event in self.events[:-1]:
+                event.record()
+                self._call()
+            self.events[-1].record()
 
-    def tflops(self, times):
-        return times * 2 * 8192 ** 3 / self.begin.elapsed_time(self.end) / 1e9
-
-
-class Gather:
-    """Gathers with fresh indices on a stream."""
-
-    def __init__(self, table, stream, row):
-        self._table, self._stream, self._row, self._rows = table, stream, row, (128 << 20) // row
-        self._index = [torch.randint(0, len(table), (self._rows,), device="cuda") for _ in range(100)]
-        self._out = torch.empty(self._rows, row // 4, device="cuda")
-        self.begin, self.end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-
-    def run(self, times):
-        with torch.cuda.stream(self._stream):
-            self.begin.record()
-            for k in range(times):
-                reach.torch.gather_rows(self._table, self._index[k], out=self._out)
-            self.end.record()
-
-    def speed(self, times):
-        return times * self._rows * self._row / self.begin.elapsed_time(self.end) / 1e6
+    def milliseconds(self, beside=None):
+        """Returns the median of a launch; with `beside`, of the launches while that work ran."""
+        pairs = list(zip(self.events, self.events[1:]))
+        if beside is not None:
+            first, last = beside.events[0], beside.events[-1]
+            pairs = [(a, b) for a, b in pairs if first.elapsed_time(a) >= 0 and b.elapsed_time(last) >= 0]
+        return statistics.median(a.elapsed_time(b) for a, b in pairs), len(pairs)
 
 
 def sms(report):
-    """Measures each work alone and both at the same time, on the same SMs. Both take about as long."""
+    """Measures each work alone and both at the same time, each on the same SMs."""
     count = torch.cuda.get_device_properties(0).multi_processor_count
     report.line(f"== a quarter of {count} SMs reads 8 GiB at the host, and the others multiply matrices of 8192 (bfloat16)")
     link, model = reach.torch.divide_sms(count // 4)
-    own = torch.cuda.current_stream()
+    own, side = torch.cuda.current_stream(), torch.cuda.Stream()
+    a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    product = torch.empty_like(a)
     for row in (128, 512):
         table = reach.torch.host_empty((8 * GIB // row, row // 4), kind="managed")
         table.on().fill_(1)
-        product = Product(model)
-        gather, whole = Gather(table, link, row), Gather(table, own, row)
-        torch.cuda.synchronize()
-        for work in (product, gather, whole):
-            work.run(10)
-        torch.cuda.synchronize()
-        whole.run(40)
-        torch.cuda.synchronize()
-        product.run(100)
-        torch.cuda.synchronize()
-        gather.run(40)
-        torch.cuda.synchronize()
-        full, product_alone, gather_alone = whole.speed(40), product.tflops(100), gather.speed(40)
-        times = max(1, round(100 * gather.begin.elapsed_time(gather.end) / product.begin.elapsed_time(product.end)))
-        product.run(times)
-        gather.run(40)
-        torch.cuda.synchronize()
-        first, last = gather.begin.elapsed_time(product.end), product.begin.elapsed_time(gather.end)
-        report.line(f"rows of {row} B: all SMs {full:.1f} GB/s; a quarter alone {gather_alone:.1f}; beside the product "
-                    f"{gather.speed(40):.1f} ({gather.speed(40) / full:.3f} of all SMs)")
-        report.line(f"  product alone {product_alone:.0f} TFLOP/s, beside the gather {product.tflops(times):.0f} "
-                    f"({product.tflops(times) / product_alone:.3f}); both ran for {min(first, last):.0f} of {max(first, last):.0f} ms")
+        rows = (128 << 20) // row
+        out = torch.empty(rows, row // 4, device="cuda")
+        index = itertools.cycle([torch.randint(0, len(table), (rows,), device="cuda") for _ in range(64)])
+        whole = Work(own, lambda t=table, i=index, o=out: reach.torch.gather_rows(t, next(i), out=o))
+        for _ in range(2):  # the first time compiles
+            whole.run(50)
+            torch.cuda.synchronize()
+        full = rows * row / whole.milliseconds()[0] / 1e6
+        for name, streams in (("on divided SMs", (link, model)), ("on all SMs", (side, own))):
+            gather = Work(streams[0], lambda t=table, i=index, o=out: reach.torch.gather_rows(t, next(i), out=o))
+            multiply = Work(streams[1], lambda: torch.mm(a, a, out=product))
+            for work in (multiply, gather, multiply):
+                work.run(100)
+                torch.cuda.synchronize()
+            alone, quarter = multiply.milliseconds()[0], rows * row / gather.milliseconds()[0] / 1e6
+            multiply.run(400)
+            gather.run(200)
+            torch.cuda.synchronize()
+            beside, launches = multiply.milliseconds(gather)
+            speed = rows * row / gather.milliseconds(multiply)[0] / 1e6
+            report.line(f"rows of {row} B, {name}: gather alone {quarter:.1f} GB/s, beside the product {speed:.1f}, which is "
+                        f"{speed / full:.3f} of {full:.1f} by all SMs alone; product alone {alone:.2f} ms, beside the gather "
+                        f"{beside:.2f}, which is {alone / beside:.3f} of its speed ({launches} products)")
         table.close()
 
 

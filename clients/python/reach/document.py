@@ -99,4 +99,4 @@ class Answer(Document):
         >>> answer = reach.Reach("file:fingerprint.json").scope(0, bytes="1GiB")
         >>> answer.check_gpu("GPU-3232f831-2440-3785-4e18-5c7cc862bdaf")
         """
-        _calls.check_gpu(self._basis.gpu_uuid, uuid)
+        _calls.check_gpu(self._basis.gpu_uuid or str(self.get("gpu") or ""), uuid)

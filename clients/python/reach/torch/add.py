@@ -45,7 +45,8 @@ def _add(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, strateg
     width = launch.row_bytes(table) // table.element_size()
     shape = shapes.shape("add", way.shapes, launch.row_bytes(table), width)
     launch.run(way, kernels.add_scope, kernels.add_windows, index.numel(), shape, index.contiguous(),
-               source.contiguous(), table.detach(), index.numel(), WORDS=width,
+               source.contiguous(), table.detach(), index.numel(),
+               piece_bytes=shape.items * launch.row_bytes(table), WORDS=width,
                PADDED=triton.next_power_of_2(width), ROWS=shape.items)
 
 

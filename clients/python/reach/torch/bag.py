@@ -79,6 +79,7 @@ class _Launches(NamedTuple):
     """The data that does not change between calls with tensors of the same kind."""
     way: launch.Way
     shape: shapes.Shape
+    piece_bytes: int
     constants: Dict[str, Any]
 
 
@@ -93,7 +94,8 @@ def _prepare(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, wei
     padded = triton.next_power_of_2(width)
     shape = shapes.shape("bag", way.shapes, work.row_bytes, width)
     constants = tile(shape, average(rows, bags), padded * table.element_size(), padded)
-    return _Launches(way, shape._replace(items=constants["BAGS"]), {
+    piece_bytes = constants["BAGS"] * constants["LANES"] * constants["STEPS"] * work.row_bytes
+    return _Launches(way, shape._replace(items=constants["BAGS"]), piece_bytes, {
         "WIDTH": width, "PADDED": padded, "WEIGHTED": weighted, "MEAN": mean,
         "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32, **constants})
 
@@ -107,7 +109,7 @@ def _run(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tenso
     last = length if offsets is None else bags if has_end else bags - 1
     launch.run(way, kernels.bag_scope, kernels.bag_windows, bags, found.shape, index.contiguous(), starts,
                index if weights is None else weights.contiguous(), table.detach(), parts, parts.stride(-2), bags, last,
-               index.numel(), numbered=True, LENGTH=fixed, **found.constants)
+               index.numel(), piece_bytes=found.piece_bytes, numbered=True, LENGTH=fixed, **found.constants)
     if way.parts > 1:
         add_parts(parts, out)
 

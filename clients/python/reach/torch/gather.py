@@ -53,7 +53,7 @@ def copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, way: launc
     shape = shapes.shape("copy", way.shapes, row, words)
     launch.run(way, kernels.copy_scope, kernels.copy_windows, index.numel(), shape,
                index.contiguous(), _as_words(table, size), _as_words(out, size), index.numel(),
-               WORDS=words, PADDED=triton.next_power_of_2(words), ROWS=shape.items)
+               piece_bytes=shape.items * row, WORDS=words, PADDED=triton.next_power_of_2(words), ROWS=shape.items)
 
 
 def _choose(table: torch.Tensor, index: torch.Tensor, strategy: str) -> Optional[launch.Way]:

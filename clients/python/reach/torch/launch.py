@@ -24,6 +24,10 @@ from reach.torch.planning import HostJob, Job, NoPlan, Plan, Planner, STRATEGIES
 from reach.torch.shapes import Shape
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU tensors: for tests
+# A kernel keeps about this number of bytes of a table at the host in flight. On an H200, a quarter of them fill the
+# link. With three times as many, a matrix product on other SMs runs at 61 % of its speed, because its reads wait behind
+# the reads of the link; with one program for each piece it runs at 5 % (docs/measurements/host-strategies-*).
+IN_FLIGHT = 1 << 20
 STOCK = "stock"
 
 
@@ -32,7 +36,8 @@ class Way:
     """The strategy for a table, with its bounds. `bounds` are rows: the limits of the scopes of each pass, or of the
     windows. A list of tables has `runs` instead: (first table, tables) of each run of whole tables that lie within the
     reach together. Without both, the tables are processed one by one. In windows with runs `window_of_sm` has the first
-    table of an SM's run. `on_host` means that the GPU reads the table over its link."""
+    table of an SM's run. `on_host` means that the GPU reads the table over its link. If its bounds are on the device, a
+    naive way is a launch in one window, with few programs."""
     strategy: str
     reason: str
     bounds: Tuple[int, ...] = ()
@@ -227,16 +232,28 @@ def _runs_in_windows(device: torch.device, job: TablesJob, found: Plan,
                sm_count=facts(device)[1])
 
 
+def _naive(device: torch.device, job: Job, reason: str, rows: int) -> Way:
+    if not isinstance(job, HostJob) or INTERPRETED:
+        return Way("naive", reason, (0, rows))
+    return Way("naive", reason, (0, rows), bounds_there=torch.tensor([0, rows], dtype=torch.int64, device=device),
+               window_of_sm=_slots([], device), sm_count=facts(device)[1])
+
+
 def _make(table: torch.Tensor, job: Job, strategy: str) -> Way:
     if isinstance(job, TablesJob):
         return _make_list(table.device, job, strategy)
     rows, device = job.table_bytes // job.row_bytes, table.device
     if strategy == "naive":
-        return Way("naive", "asked for", (0, rows))
-    found = plan(device, job)
+        return _naive(device, job, "asked for", rows)
+    try:
+        found = plan(device, job)
+    except NoPlan as why:
+        if strategy or not isinstance(job, HostJob):
+            raise
+        return _naive(device, job, f"the table is in host memory: {why}", rows)
     chosen = strategy or found.strategy
     if chosen == "naive":
-        return Way("naive", found.reason, (0, rows))
+        return _naive(device, job, found.reason, rows)
     if chosen == "scopes":
         return Way("scopes", found.reason, scope_bounds(found.scope_bytes, job.row_bytes, rows))
     bounds = row_bounds(found.windows, job.row_bytes, rows)
@@ -259,7 +276,7 @@ def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_i
     except NoPlan as why:
         if strategy:
             raise RuntimeError(f"reach.torch.{operation}: cannot use strategy {strategy}: {why}") from why
-        if kind:
+        if kind:  # inside of a capture
             return Way("naive", f"the table is in host memory: {why}", (0, table.shape[0]), on_host=True)
         fallback.say(operation, str(why))
         return None
@@ -292,16 +309,20 @@ def on(device: torch.device) -> ContextManager[Any]:
     return torch.cuda.device(device)
 
 
-def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments: Any, numbered: bool = False,
-        **constants: Any) -> None:
-    """Makes the launches of a way over `items` items. The kernels are kernels.*_scope and *_windows. With `numbered`
-    each pass also gets its number, after `arguments`."""
+def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments: Any, piece_bytes: int = 0,
+        numbered: bool = False, **constants: Any) -> None:
+    """Makes the launches of a way over `items` items. The kernels are kernels.*_scope and *_windows. A program has at
+    most `piece_bytes` bytes of the table in flight. With `numbered` each pass also gets its number, after
+    `arguments`."""
     pieces = triton.cdiv(items, shape.items)
     device = arguments[0].device
+    at_once = max(1, IN_FLIGHT // piece_bytes) if way.on_host and piece_bytes else pieces
     with on(device):
-        if way.in_windows:
+        if way.in_windows or (way.bounds_there is not None and pieces > at_once):
             queues = torch.zeros(way.parts * kernels.QUEUE_STRIDE.value, dtype=torch.int32, device=device)
             programs = min(way.sm_count * shape.per_sm, pieces * way.parts)
+            if way.on_host:
+                programs = min(programs, max(at_once, way.sm_count if way.in_windows else 1) * way.parts)
             windows[(programs,)](*arguments, way.bounds_there, way.window_of_sm, queues, pieces,
                                  WINDOWS=way.parts, DRAW=shape.draw, num_warps=shape.warps,
                                  **({"AHEAD": max(1, shape.ahead // shape.items)} if shape.ahead else {}), **constants)

@@ -202,10 +202,8 @@ class Planner:
         return dataclasses.replace(found, strategy=strategy, gbps={**found.gbps, "windows": once})
 
     def _ask_host(self, gpu: str, job: HostJob) -> Plan:
+        answer = self.memory(gpu, job.table_bytes, job.row_bytes, job.access)
         try:
-            answer = self._source.memory(gpu, bytes=job.table_bytes, element=job.row_bytes, access=job.access,
-                                         location="host")
-            answer.check_gpu(gpu)
             return read_host(answer, self._source.fingerprint(gpu), job)
         except reach.ReachError as why:
             raise NoPlan(f"reachd cannot plan this table: {why}") from why
@@ -226,10 +224,10 @@ class Planner:
             except reach.ReachError as why:
                 raise NoPlan(f"reachd cannot plan this table: {why}") from why
 
-    def memory(self, gpu: str, nbytes: int, row_bytes: int) -> Any:
-        """Returns the answer about random reads of rows of a table in host memory. Raises NoPlan."""
+    def memory(self, gpu: str, nbytes: int, row_bytes: int, access: str = "read") -> Any:
+        """Returns the answer about random accesses to rows of a table in host memory. Raises NoPlan."""
         try:
-            answer = self._source.memory(gpu, bytes=nbytes, element=row_bytes, location="host")
+            answer = self._source.memory(gpu, bytes=nbytes, element=row_bytes, access=access, location="host")
             answer.check_gpu(gpu)
             return answer
         except reach.ReachError as why:

@@ -31,7 +31,7 @@ TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
                          (256, Shape(64, 8))),
     ("copy", "windows"): ((8, Shape(256, 8, 6, ahead=1 << 15)), (32, Shape(256, 8, 6, ahead=1 << 14)),
                           (64, Shape(256, 8, 8)), (128, Shape(256, 2, 8)), (256, Shape(128, 4, 8))),
-    ("copy", "host"): ((64, Shape(128, 8)), (256, Shape(64, 4)), (512, Shape(64, 8))),
+    ("copy", "host"): ((512, Shape(64, 4)),),
     ("bag", "host"): ((64, Shape(2, 1)), (256, Shape(1, 1))),
     ("bag", "naive"): ((64, Shape(2, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
     ("bag", "scopes"): ((64, Shape(1, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
