@@ -24,10 +24,12 @@ from reach.torch.planning import HostJob, Job, NoPlan, Plan, Planner, STRATEGIES
 from reach.torch.shapes import Shape
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU tensors: for tests
-# A kernel keeps about this number of bytes of a table at the host in flight. On an H200, a quarter of them fill the
-# link. With three times as many, a matrix product on other SMs runs at 61 % of its speed, because its reads wait behind
-# the reads of the link; with one program for each piece it runs at 5 % (docs/measurements/host-strategies-*).
-IN_FLIGHT = 1 << 20
+# A kernel keeps about this number of bytes of a table at the host in flight. On an H200, half of them fill the link.
+# More of them delay the reads of kernels on other SMs: with one program for each piece, a matrix product runs at 5 to 30
+# % of its speed (docs/measurements/host-strategies-*). Short batches are done before that matters, and get a launch
+# without a queue.
+IN_FLIGHT = 1 << 19
+SHORT = 8  # times IN_FLIGHT
 STOCK = "stock"
 
 
@@ -318,7 +320,7 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
     device = arguments[0].device
     at_once = max(1, IN_FLIGHT // piece_bytes) if way.on_host and piece_bytes else pieces
     with on(device):
-        if way.in_windows or (way.bounds_there is not None and pieces > at_once):
+        if way.in_windows or (way.bounds_there is not None and pieces > SHORT * at_once):
             queues = torch.zeros(way.parts * kernels.QUEUE_STRIDE.value, dtype=torch.int32, device=device)
             programs = min(way.sm_count * shape.per_sm, pieces * way.parts)
             if way.on_host:
