@@ -5,7 +5,8 @@
  * after a probe of another kind. The kinds that differ most come first. Each kind gets random reads
  * over regions that double, then halvings of the gap around the cliff. At depth memory, and for
  * pinned memory, a kind also gets windows, one group alone, numbers of SMs, other accesses and
- * walks. If the time is too short for a kind, it is not probed and is reported as not measured.
+ * walks. Registered memory, whose pages the process places, is also read on each NUMA node. If the
+ * time is too short for a kind, the kind is not probed and is reported as not measured.
  */
 #include "campaign/probes.h"
 
@@ -365,6 +366,23 @@ static bool add_walks(struct memory_plan *p)
     return any;
 }
 
+/* Adds reads of memory on each NUMA node, if the host has several. One region within the reach
+ * shows the speed of the path to a node. */
+static bool add_nodes(struct memory_plan *p)
+{
+    const uint64_t nodes = p->set->limits.host_nodes;
+    struct probe_spec spec = read_spec(p, true);
+    bool any = false;
+
+    for (uint32_t i = 0; i < PROBE_MAX_NODES && (nodes & (nodes - 1)) && p->e.reach.reach > 0;
+         i++) {
+        spec.node = i + 1;
+        if (nodes >> i & 1)
+            any |= add_region(p, &spec, near_bytes(p));
+    }
+    return any;
+}
+
 /* ---- which kind ---- */
 
 /* Returns the range of managed memory at the device, or 0 if there is too little memory. Caches
@@ -494,5 +512,8 @@ bool memory_probes_next(const struct observation_set *set, const struct structur
             schedule_kind(&p, depth == DEPTH_MEMORY || kind == MEMORY_HOST_PINNED))
             return true;
     }
-    return false;
+    if (depth != DEPTH_MEMORY || p.left < DETAIL_MS * NSEC_PER_MSEC)
+        return false;
+    memory_estimate(set, p.groups ? p.groups : &no_groups, MEMORY_HOST_REGISTERED, 0, &p.e);
+    return add_nodes(&p);
 }

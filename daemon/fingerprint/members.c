@@ -770,6 +770,19 @@ static const struct object row_object =
     DEFINE(row_rate, row_members, "KindOfMemoryRows",
            "The object has the throughput of random accesses of rows of one length by all SMs.");
 
+static const struct member memory_node_members[] = {
+    {NUMBER(memory_node, node, "Number of the node in the kernel."), KEY},
+    {NUMBER(
+         memory_node, gbps,
+         "Throughput of random reads of 128 bytes by all SMs, over one region within the reach."),
+     IN_MEMORY, MEASURED,
+     .purpose = "The number shows what memory on another node than the nearest costs a job that "
+                "places its pages itself."},
+};
+static const struct object memory_node_object =
+    DEFINE(memory_node, memory_node_members, "MemoryNode",
+           "The object describes pages on one NUMA node of the host.");
+
 static const struct member memory_members[] = {
     {NAME(memory_facts, kind, memory_words, "Kind of allocation of the memory."), FOR_PLANNER, KEY},
     {NUMBER(memory_facts, peer_uuid,
@@ -829,6 +842,10 @@ static const struct member memory_members[] = {
           "transaction_bytes. The member is omitted if no row was measured."),
      FOR_PLANNER, OPTIONAL, .ordered = true, .columns = "row_evidence", .element = "% of % bytes, ",
      .label = "random accesses of rows"},
+    {LIST(nodes, memory_facts, nodes, node_count, memory_node_object,
+          "Reads by NUMA node. The member is omitted unless kind is host-registered and the "
+          "host has several nodes with CPUs."),
+     OPTIONAL, .ordered = true, .element = "node % ", .label = "NUMA nodes"},
 };
 const struct object memory_object =
     DEFINE(memory_facts, memory_members, "KindOfMemory",

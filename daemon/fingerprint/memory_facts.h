@@ -12,7 +12,8 @@ enum {
     /* Number of kinds that every document has. It may omit the later kinds. */
     FINGERPRINT_LEAST_MEMORY = MEMORY_HOST_PAGEABLE - 1,
     FINGERPRINT_MAX_MEMORY_CURVE = 24,
-    FINGERPRINT_MAX_ROWS = 6
+    FINGERPRINT_MAX_ROWS = 6,
+    FINGERPRINT_MAX_NODES = 16
 };
 
 /* Random accesses of rows of one length, other than the reads of the curve. A row is accessed by
@@ -25,6 +26,12 @@ struct row_rate {
     struct row_evidence {
         struct evidence plateau_gbps, probed_gbps;
     } evidence;
+};
+
+/* Reads of memory of one NUMA node of the host. */
+struct memory_node {
+    uint32_t node;
+    struct maybe_f64 gbps;
 };
 
 /* One kind of memory other than plain device memory, which tlb, topology and throughput describe.
@@ -57,6 +64,8 @@ struct memory_facts {
     struct curve_point curve[FINGERPRINT_MAX_MEMORY_CURVE];
     uint32_t row_count;
     struct row_rate rows[FINGERPRINT_MAX_ROWS];
+    uint32_t node_count;
+    struct memory_node nodes[FINGERPRINT_MAX_NODES];
     struct memory_evidence {
         struct evidence plateau_gbps, reach_bytes, windows_reach_bytes, group_reach_bytes,
             entry_bytes, beyond_gbps, latency_cycles, beyond_latency_cycles, sms_to_fill,

@@ -85,6 +85,7 @@ static const struct {
     {FIELD(window_sms, SPEC_WINDOWS), 1, REACH_MAX_SMS},
     {FIELD(memory, SPEC_MEMORY), MEMORY_DEVICE, MEMORY_PEER},
     {FIELD(peer, SPEC_MEMORY), 0, UINT32_MAX},
+    {FIELD(node, SPEC_MEMORY), 0, PROBE_MAX_NODES},
 };
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
@@ -469,6 +470,8 @@ static enum status check_complete(const struct probe_spec *spec, struct err *err
         s = err_set(err, STATUS_INVALID_ARGUMENT, "probe: unknown kind %d", (int)spec->kind);
     if (s == STATUS_OK)
         s = check_fields(spec, err);
+    if (s == STATUS_OK && spec->node > 0 && !memory_kind_is_host(spec->memory))
+        s = fail(err, "node is for memory of the host");
     if (s == STATUS_OK)
         s = check_lists(spec, err);
     return s == STATUS_OK && kinds[spec->kind].check ? kinds[spec->kind].check(spec, err) : s;
@@ -582,7 +585,8 @@ bool probe_same(const struct probe_spec *a, const struct probe_spec *b)
 
 bool probe_same_memory(const struct probe_spec *a, const struct probe_spec *b)
 {
-    return a->memory == b->memory && (a->memory != MEMORY_PEER || a->peer == b->peer);
+    return a->memory == b->memory && a->node == b->node &&
+           (a->memory != MEMORY_PEER || a->peer == b->peer);
 }
 
 bool probe_is_absent(const struct probe_spec *spec, const struct probe_result *result)

@@ -95,7 +95,7 @@
  * CHASE and READ can touch other kinds of memory than the device's own. `memory` selects the kind
  * (types/memory_kind.h). The source makes such a range, as long as the probe needs, and keeps it
  * until a probe touches other memory. If the kind is not available, the answer has no values, and
- * the conditions have the reason.
+ * the conditions have the reason. `node` selects the NUMA node of the pages of host memory.
  *
  * MEANS and MEAN_PAIRS never run on a GPU. They hold published measurements of others
  * (daemon/import), in thousandths of a cycle. MEANS is a walk like CHASE of every point n by an
@@ -142,6 +142,7 @@ enum {
     PROBE_ROW_BYTES = 1024,  /* the same in memory of other kinds than the device's own */
     PROBE_WORD_BYTES = 4,
     PROBE_CONSTANT_BYTES = 65536,
+    PROBE_MAX_NODES = 64, /* NUMA nodes of a host */
     PROBE_SWEEP_ELEMENTS = 2,
     PROBE_MAX_AXES = 4,
     PROBE_SM_IDLE = 0xffff /* in window_of_sm: this SM does not read */
@@ -259,7 +260,9 @@ struct probe_spec {
     uint64_t evict_bytes;     /* bytes that the SM walks before it times, a multiple of 128 */
     uint64_t shared_bytes;
     enum memory_kind memory; /* CHASE, READ: the kind of memory that is touched */
-    uint32_t peer;     /* MEMORY_PEER: index among the other GPUs, in the order of the driver */
+    uint32_t peer; /* MEMORY_PEER: index among the other GPUs, in the order of the driver */
+    uint32_t node; /* memory of the host: number of the NUMA node of its pages, plus 1; 0 means the
+                      node nearest to the GPU */
     uint32_t sm_count; /* length of `sms`. CHASE, ROUND: 1, for the SM or the pivot; PAIRS: the
                           pivots; SIDES, CACHE, SHARED: the SMs that work; WORKING_SET_READ: the SMs
                           of one side for SET_READ_NEAR, otherwise 0 */
@@ -289,6 +292,8 @@ struct gpu_limits {
     uint64_t host_total_bytes;  /* memory of the host, used or not; 0 if not reported */
     uint32_t memory_ms;  /* time limit for all kinds of memory; 0 means the default of the depth */
     uint32_t peer_count; /* number of other GPUs */
+    uint64_t host_nodes; /* NUMA nodes of the host that have CPUs and memory, as bits; 0 if the
+                            source does not report nodes */
     /* Shared memory of an SM, and the largest shared memory of one block. Both are 0 if the source
      * does not answer SHARED. */
     uint64_t shared_sm_bytes;

@@ -114,6 +114,8 @@ void probe_spec_write(struct json_writer *t, const char *name, const struct prob
         json_writer_text(t, "memory", memory_kind_name(spec->memory));
     if (spec->memory == MEMORY_PEER)
         json_writer_u64(t, "peer", spec->peer);
+    if (spec->node > 0)
+        json_writer_u64(t, "node", spec->node - 1);
     json_writer_close(t, '}');
 }
 
@@ -132,6 +134,10 @@ static void memory_from_json(struct json_reader *in, struct probe_spec *out)
         json_reader_name(in, "memory", &memories, &out->memory);
     if (out->memory == MEMORY_PEER)
         json_reader_u32(in, "peer", REACH_MAX_GPUS, &out->peer);
+    if (json_object_get(in->object, "node")) {
+        json_reader_u32(in, "node", PROBE_MAX_NODES - 1, &out->node);
+        out->node += 1;
+    }
 }
 
 enum status probe_spec_from_json(const json_t *json, struct probe_spec *out, struct err *err)
@@ -179,6 +185,7 @@ static const struct json_field limit_fields[] = {
     {"memory_ms", JSON_FIELD_U32, AT(gpu_limits, memory_ms), .optional = true},
     {"peer_count", JSON_FIELD_U32, AT(gpu_limits, peer_count), .max = REACH_MAX_GPUS,
      .optional = true},
+    {"host_nodes", JSON_FIELD_U64, AT(gpu_limits, host_nodes), .optional = true},
     {"shared_sm_bytes", JSON_FIELD_U64, AT(gpu_limits, shared_sm_bytes), .optional = true},
     {"shared_block_bytes", JSON_FIELD_U64, AT(gpu_limits, shared_block_bytes), .optional = true},
     {"cluster_sms", JSON_FIELD_U32, AT(gpu_limits, cluster_sms), .max = PROBE_MAX_CLUSTER,

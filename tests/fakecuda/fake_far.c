@@ -274,7 +274,7 @@ struct sim_machine *fake_machine_at(struct fake_device *device, uint64_t va, uin
     }
     if (device->far_kind != kind || device->far_bytes != bytes) {
         sim_machine_free(device->far);
-        sim_kind_desc(&fake.control.gpus[device - fake.devices], kind, bytes, &desc);
+        sim_kind_desc(&fake.control.gpus[device - fake.devices], kind, 0, bytes, &desc);
         device->far = sim_machine_new(&desc);
         device->far_kind = kind;
         device->far_bytes = bytes;

@@ -2,6 +2,7 @@
  * Each kind is allocated, used and released, or its absence is reported with the reason. */
 #include "tests/fakecuda/backend.h"
 
+#include "gpu/cuda/host_nodes.h"
 #include "gpu/cuda/host_pieces.h"
 #include "tests/share.h"
 
@@ -239,6 +240,35 @@ static void a_refused_kind_says_why(void **state)
     begin(SMALL "|");
 }
 
+/* Pages are on the node that the probe names, and the thread has its CPUs again afterwards. A node
+ * that the host does not have is an answer. */
+static void memory_is_placed_on_a_node(void **state)
+{
+    struct probe_spec spec = memory_spec(MEMORY_HOST_REGISTERED);
+    struct err err = {0};
+    struct gpu *gpu = NULL;
+    cpu_set_t before, after;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS, &gpu, &err), STATUS_OK);
+    for (uint32_t node = 0; node <= PROBE_MAX_NODES; node += PROBE_MAX_NODES / 2) {
+        const bool exists = node < PROBE_MAX_NODES && (host_nodes_list() >> node & 1);
+        struct probe_result r;
+        spec.node = node < PROBE_MAX_NODES ? node + 1 : 0;
+        assert_int_equal(gpu_run(gpu, &spec, &r, &err), STATUS_OK);
+        if (IS_KNOWN(r.conditions.memory_bytes) != (exists || spec.node == 0))
+            fail_msg("node %u: %s", node, reason_slug(r.conditions.memory_bytes.reason));
+        if (!IS_KNOWN(r.conditions.memory_bytes))
+            assert_int_equal(r.conditions.memory_bytes.reason, REASON_NOT_PERMITTED);
+        probe_result_free(&r);
+        assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+        assert_true(CPU_EQUAL(&before, &after));
+    }
+    gpu_close(gpu);
+    expect_nothing_held("memory of a node");
+}
+
 /* Without access to pageable memory, the device reads neither pages of the process nor files. */
 static void pageable_memory_needs_support(void **state)
 {
@@ -311,6 +341,7 @@ int main(void)
         cmocka_unit_test(what_was_left_makes_room),
         cmocka_unit_test(host_memory_is_made_in_pieces),
         cmocka_unit_test(a_refused_kind_says_why),
+        cmocka_unit_test(memory_is_placed_on_a_node),
         cmocka_unit_test(pageable_memory_needs_support),
         cmocka_unit_test(every_call_for_other_memory_may_fail),
     };

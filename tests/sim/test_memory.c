@@ -93,6 +93,9 @@ static void random_host(uint64_t seed, uint32_t times, char *out, size_t size)
                    times * (4U << rng_below(&r, 5)));
     for (int kind = MEMORY_MANAGED_DEVICE; kind < MEMORY_KIND_COUNT; kind++)
         put_kind(&r, memory_kind_name((enum memory_kind)kind), out, size);
+    const size_t used = strlen(out);
+    (void)snprintf(out + used, size - used, " host_nodes=%u@%u", (unsigned)rng_below(&r, 4),
+                   log_between(&r, 2, 200));
 }
 
 /* ---- measured ---- */
@@ -256,6 +259,25 @@ static void compare(const struct sim_desc *d, const struct memory_facts *m)
     count(name, "sms_to_fill", score_fewest(k, d->sm_count, m->sms_to_fill), m->sms_to_fill.v);
 }
 
+/* Registered memory that is reached is read on each node if there are several. */
+static void compare_nodes(const struct sim_desc *d, const struct memory_facts *m)
+{
+    const struct sim_kind *const k = &d->kinds[m->kind];
+    const double filled = d->sm_count < k->sms_to_fill ? (double)d->sm_count / k->sms_to_fill : 1;
+    const bool is_read = m->kind == MEMORY_HOST_REGISTERED && d->host_nodes > 1 &&
+                         IS_KNOWN(m->probed_bytes) &&
+                         m->reach_bytes.reason != REASON_TOO_LITTLE_DATA;
+
+    count(memory_kind_name(m->kind), "nodes",
+          m->node_count == (is_read ? d->host_nodes : 0) ? RIGHT : WRONG, m->node_count);
+    for (uint32_t i = 0; i < m->node_count; i++) {
+        const double gbps = filled * (i > 0 ? fmin(d->far_node_gbps, k->gbps) : k->gbps);
+        assert_int_equal(m->nodes[i].node, i);
+        count(memory_kind_name(m->kind), "nodes.gbps", is_near(m->nodes[i].gbps, gbps, gbps),
+              m->nodes[i].gbps.v);
+    }
+}
+
 /* ---- advice ---- */
 
 /* Returns the throughput of the request with one of its choices, in GB/s. */
@@ -366,8 +388,10 @@ static void random_kinds_are_right_or_not_sure(void **state)
         assert_int_equal(sim_profiles_parse(text, &desc, NULL), STATUS_OK);
         measure(text, &fp);
         assert_int_equal(fp.memory_count, MEMORY_PEER - 1 + (desc.kinds[MEMORY_PEER].gbps > 0));
-        for (uint32_t i = 0; i < fp.memory_count; i++)
+        for (uint32_t i = 0; i < fp.memory_count; i++) {
             compare(&desc, &fp.memory[i]);
+            compare_nodes(&desc, &fp.memory[i]);
+        }
         if (desc.kinds[MEMORY_PEER].gbps > 0) {
             assert_true(IS_KNOWN(fp.memory[MEMORY_PEER - 1].peer_memory_bytes));
             assert_true(fp.memory[MEMORY_PEER - 1].peer_memory_bytes.v == desc.memory_bytes);

@@ -295,6 +295,12 @@ class KindOfMemoryRows(Document):
     probed_gbps_reason: str
 
 
+class MemoryNode(Document):
+    node: int
+    gbps: Optional[float]
+    gbps_reason: str
+
+
 class Evidence(Document):
     method: str
     repeats: int
@@ -340,6 +346,7 @@ class KindOfMemory(Document):
     curve_evidence: Dict[str, EvidenceColumns]
     rows: List[KindOfMemoryRows]
     row_evidence: Dict[str, EvidenceColumns]
+    nodes: List[MemoryNode]
     evidence: Dict[str, Evidence]
 
 

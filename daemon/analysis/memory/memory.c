@@ -437,6 +437,37 @@ static void fill_facts(const struct observation_set *set, const struct memory_es
     fill_rows(e, last->at, out);
 }
 
+/* Adds a read of memory of one NUMA node, in ascending order of nodes. A newer read replaces an
+ * older one. */
+static void add_node(const struct observation *o, struct memory_facts *out)
+{
+    struct memory_node found = {.node = o->spec.node - 1,
+                                .gbps = UNKNOWN_F64(o->result.conditions.memory_bytes.reason)};
+    struct evidence evidence;
+    uint32_t i = 0;
+
+    if (!probe_is_absent(&o->spec, &o->result))
+        found.gbps = KNOWN_F64(throughput_median_gbps(o, 0, EVIDENCE_RANDOM_READS, &evidence));
+    while (i < out->node_count && out->nodes[i].node < found.node)
+        i++;
+    if (i == out->node_count || out->nodes[i].node != found.node) {
+        if (out->node_count == FINGERPRINT_MAX_NODES)
+            return;
+        memmove(&out->nodes[i + 1], &out->nodes[i], (out->node_count - i) * sizeof found);
+        out->node_count += 1;
+    }
+    out->nodes[i] = found;
+}
+
+static void fill_nodes(const struct observation_set *set, struct memory_facts *out)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct probe_spec *const spec = &set->items[i].spec;
+        if (spec->memory == out->kind && spec->node > 0 && spec->kind == PROBE_READ)
+            add_node(&set->items[i], out);
+    }
+}
+
 void memory_derive(const struct observation_set *set, struct fingerprint *out)
 {
     struct memory_estimate e;
@@ -458,6 +489,7 @@ void memory_derive(const struct observation_set *set, struct fingerprint *out)
         if (facts->kind == MEMORY_PEER && IS_KNOWN(e.peer_bytes))
             facts->peer_memory_bytes = e.peer_bytes;
         fill_facts(set, &e, facts);
+        fill_nodes(set, facts);
         out->memory_count = i + 1;
     }
 }

@@ -13,6 +13,7 @@
 #include "gpu/cuda/cuda_list.h"
 #include "gpu/cuda/cuda_probe.h"
 #include "gpu/cuda/host_memory.h"
+#include "gpu/cuda/host_nodes.h"
 #include "gpu/cuda/nvml.h"
 
 #include <stdlib.h>
@@ -153,6 +154,7 @@ static void set_limits(struct cuda_gpu *g, const struct gpu_options *options, ui
         .host_total_bytes = host_memory_total(),
         .memory_ms = options->memory_ms,
         .peer_count = g->memory.peer_count,
+        .host_nodes = host_nodes_list(),
         .shared_sm_bytes = g->probe.sm_shared_bytes,
         .shared_block_bytes = g->probe.shared_block_bytes,
         .cluster_sms = g->probe.cluster_sms,

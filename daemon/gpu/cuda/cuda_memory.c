@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "gpu/cuda/host_memory.h"
+#include "gpu/cuda/host_nodes.h"
 
 /* The size of a handle that is mapped again and again: several times the L2 of today's chips. */
 #define ALIAS_HOST_BYTES  (128 * MIB)
@@ -11,6 +12,8 @@
 #define MOST_LEFT_BYTES   (4096 * MIB) /* limit of all ranges together, in use or not */
 
 enum { HOST_SHARE = 4 /* the available memory is divided by this */ };
+/* The least share of pages that must be on the node that a probe names. */
+#define NODE_SHARE 0.9
 
 uint64_t cuda_memory_host_bytes(const struct cuda_memory *m)
 {
@@ -164,17 +167,28 @@ static enum status make_handles(struct cuda_memory *m, struct cu_mem_location lo
     return s == STATUS_OK ? zero(m, handle_bytes, err) : s;
 }
 
+/* Returns the NUMA node for the pages of the range, or -1 if any node will do. */
+static int node_of(const struct cuda_memory *m)
+{
+    int nearest = -1;
+
+    if (m->range.node > 0)
+        return (int)m->range.node - 1;
+    return m->api->cuDeviceGetAttribute(&nearest, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, m->device) ==
+                   CU_SUCCESS
+               ? nearest
+               : -1;
+}
+
 static enum status make_virtual(struct cuda_memory *m, struct err *err)
 {
     const uint64_t most = cuda_memory_host_bytes(m);
-    struct cu_mem_location location = {.type = CU_LOCATION_HOST_NUMA};
+    const int node = node_of(m);
+    const struct cu_mem_location location = {.type = CU_LOCATION_HOST_NUMA,
+                                             .id = node < 0 ? 0 : node};
 
     if (!has(m, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT))
         return lacks("handles of host memory", err);
-    if (m->api->cuDeviceGetAttribute(&location.id, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, m->device) !=
-            CU_SUCCESS ||
-        location.id < 0)
-        location.id = 0;
     if (m->range.bytes <= most)
         return make_handles(m, location, 0, err);
     return make_handles(m, location, most < ALIAS_HOST_BYTES ? most : ALIAS_HOST_BYTES, err);
@@ -219,6 +233,27 @@ static enum status make(struct cuda_memory *m, struct err *err)
     default:
         return make_managed(m, err);
     }
+}
+
+/* Makes the range while this thread is on the CPUs of the node of the pages. If the probe names the
+ * node, the pages must be there, which is known only of mappings of this process. */
+static enum status make_on_node(struct cuda_memory *m, struct err *err)
+{
+    const int node = memory_kind_is_host(m->range.kind) ? node_of(m) : -1;
+    cpu_set_t before;
+    const bool is_bound = node >= 0 && host_nodes_bind(node, &before);
+    enum status s;
+
+    if (m->range.node > 0 && !is_bound)
+        return err_set(err, STATUS_NOT_PERMITTED, "the process may not use CPUs of NUMA node %d",
+                       node);
+    s = make(m, err);
+    if (is_bound)
+        host_nodes_unbind(&before);
+    if (s == STATUS_OK && m->range.node > 0 && host_nodes_share(m->range.host, node) < NODE_SHARE)
+        s = err_set(err, STATUS_NO_MEMORY, "the kernel did not put the pages on NUMA node %d",
+                    node);
+    return s;
 }
 
 static void release(const struct cuda_api *api, struct cuda_range *r)
@@ -287,7 +322,7 @@ static enum status make_range(struct cuda_memory *m, const struct cuda_range *wa
 {
     for (;;) {
         m->range = *wanted;
-        const enum status s = make(m, err);
+        const enum status s = make_on_node(m, err);
         if (s == STATUS_OK)
             return s;
         release(m->api, &m->range);
@@ -303,12 +338,13 @@ enum status cuda_memory_use(struct cuda_memory *m, const struct probe_spec *spec
     const uint64_t need = probe_range_bytes(spec, REACH_MAX_SMS);
     const struct cuda_range wanted = {.kind = spec->memory,
                                       .peer = spec->peer,
+                                      .node = spec->node,
                                       .bytes = (need + 2 * MIB - 1) / (2 * MIB) * (2 * MIB)};
     struct err why = {0};
     enum status s;
 
     *out_reason = REASON_NONE;
-    if (spec->memory == m->range.kind &&
+    if (spec->memory == m->range.kind && spec->node == m->range.node &&
         (spec->memory != MEMORY_PEER || spec->peer == m->range.peer) && need <= m->range.bytes)
         return STATUS_OK;
     leave(m, &wanted);

@@ -7,7 +7,9 @@
  * A range of a peer's memory is one small handle mapped again and again, like in cuda_arena.h. So
  * the range can be far longer than the memory behind it. Host memory from the virtual memory API is
  * made in the same way if the range is longer than the limit of host memory. All other memory is as
- * large as the range. All memory is zero. One thread uses it.
+ * large as the range. All memory is zero. Pages of the host are on the NUMA node that the probe
+ * names, otherwise on the node nearest to the device if the process may use its CPUs. One thread
+ * uses it.
  */
 #ifndef REACH_GPU_CUDA_CUDA_MEMORY_H
 #define REACH_GPU_CUDA_CUDA_MEMORY_H
@@ -19,6 +21,7 @@
 struct cuda_range {
     enum memory_kind kind; /* MEMORY_DEVICE means no range */
     uint32_t peer;
+    uint32_t node; /* like in probe_spec */
     cu_deviceptr base;
     uint64_t bytes;
     uint64_t period_bytes;       /* period of the memory behind it; 0 if it does not repeat */

@@ -97,6 +97,8 @@
  *   pcie=5@16          link to the host: generation 5, 16 lanes; default 0 means not reported
  *   host_memory=64G    memory of the host, for the kinds of memory below; default 0 means
  *                      that no such kind is probed
+ *   host_nodes=2@20    NUMA nodes of the host, and the largest GB/s of memory that is not on node
+ * 0, which is nearest to the GPU; default 0 means that nodes are not reported
  *   host-pinned=51.3/4@2075,64K,2048+100,8192+350,24   a kind of memory (types/memory_kind.h):
  *                      GB/s of the link / SMs that fill it @ cycles of a load that hits, bytes of
  *                      an entry, entries of each group of the last level + cycles of a miss there,
@@ -253,6 +255,8 @@ struct sim_desc {
     uint32_t page_table_cycles;
     uint32_t tail_cycles;
     uint64_t host_memory_bytes;
+    double far_node_gbps;
+    uint32_t host_nodes;      /* number of NUMA nodes */
     uint32_t pcie_generation; /* generation of the link to the host; 0 means not reported */
     uint32_t pcie_lanes;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */
@@ -271,9 +275,9 @@ char *sim_desc_print(const struct sim_desc *desc, char *out, size_t out_size);
 uint64_t sim_desc_range(const struct sim_desc *desc);
 
 /* Describes the memory of this kind as a separate GPU with a range of this length, so that the same
- * model answers its probes. The kind must exist. */
-void sim_kind_desc(const struct sim_desc *desc, enum memory_kind kind, uint64_t range_bytes,
-                   struct sim_desc *out);
+ * model answers its probes. The kind must exist. `node` is the same as in probe_spec. */
+void sim_kind_desc(const struct sim_desc *desc, enum memory_kind kind, uint32_t node,
+                   uint64_t range_bytes, struct sim_desc *out);
 
 /* Writes the identity of the simulated GPU `desc` (sim_gpu.c), the `twin`th (0, 1, ..) of its kind
  * on the node. The UUID is a hash of `desc` and `twin`, so it changes only if the description

@@ -22,6 +22,7 @@ enum {
     MAX_RECLOCK = 10,
     MAX_MEMORY_NS = 1000000,
     MAX_PCIE = 64, /* limit of generations and of lanes */
+    MAX_NODES = 16,
     MAX_SCATTERED_FACTOR = 100,
     MAX_PERIOD = UINT32_MAX / 4
 };
@@ -99,6 +100,8 @@ static const struct field fields[] = {
     {"gpc", GPCS, {SIM_U32, 0, 0}, NULL},
     {"memory_ns", NUMBER, {SIM_F64, AT(memory_ns), MAX_MEMORY_NS}, NULL},
     {"host_memory", NUMBER, {SIM_BYTES, AT(host_memory_bytes), 0}, NULL},
+    {"host_nodes", NUMBER, {SIM_U32, AT(host_nodes), MAX_NODES}, NULL},
+    {"@", SECOND, {SIM_F64, AT(far_node_gbps), MAX_GBPS}, "expected @<GB/s>"},
     {"pcie", NUMBER, {SIM_U32, AT(pcie_generation), MAX_PCIE}, NULL},
     {"@", SECOND, {SIM_U32, AT(pcie_lanes), MAX_PCIE}, "expected @<lanes>"},
     {"managed-device", KIND, {SIM_U32, 0, MEMORY_MANAGED_DEVICE}, NULL},

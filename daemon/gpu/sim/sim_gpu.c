@@ -148,6 +148,7 @@ static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
         .host_total_bytes = d->host_memory_bytes,
         .memory_ms = options->memory_ms,
         .peer_count = d->kinds[MEMORY_PEER].gbps > 0,
+        .host_nodes = ((uint64_t)1 << d->host_nodes) - 1,
         .shared_sm_bytes = d->shared.sm_bytes,
         .shared_block_bytes = d->shared.block_bytes,
         .cluster_sms = d->clusters.largest,
@@ -229,7 +230,9 @@ static enum status use_memory(struct sim_gpu *sim, const struct probe_spec *spec
         snprintf(out->peer_uuid, sizeof out->peer_uuid, "SIM-PEER-%u", spec->peer);
         out->peer_memory_bytes = KNOWN_U64(sim->desc.memory_bytes);
     }
-    if (!(kind->gbps > 0))
+    if (spec->node > sim->desc.host_nodes)
+        out->memory_bytes = UNKNOWN_U64(REASON_NOT_PERMITTED);
+    else if (!(kind->gbps > 0))
         out->memory_bytes = UNKNOWN_U64(kind->refused ? kind->refused : REASON_NOT_SUPPORTED);
     else if (memory_kind_is_host(spec->memory) && !aliased && need > sim->limits.host_memory_bytes)
         out->memory_bytes = UNKNOWN_U64(REASON_NO_HOST_MEMORY);
@@ -239,7 +242,7 @@ static enum status use_memory(struct sim_gpu *sim, const struct probe_spec *spec
         return STATUS_OK;
     if (!sim->memory || !probe_same_memory(&sim->memory_spec, spec) || need > sim->memory_bytes) {
         sim_machine_free(sim->memory);
-        sim_kind_desc(&sim->desc, spec->memory, need, &desc);
+        sim_kind_desc(&sim->desc, spec->memory, spec->node, need, &desc);
         sim->memory = sim_machine_new(&desc);
         sim->memory_spec = *spec;
         sim->memory_bytes = need;

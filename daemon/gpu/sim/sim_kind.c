@@ -82,18 +82,20 @@ static struct sim_level *add_level(struct sim_desc *d, const struct sim_level *s
     return l;
 }
 
-void sim_kind_desc(const struct sim_desc *desc, enum memory_kind kind, uint64_t range_bytes,
-                   struct sim_desc *out)
+void sim_kind_desc(const struct sim_desc *desc, enum memory_kind kind, uint32_t node,
+                   uint64_t range_bytes, struct sim_desc *out)
 {
     const struct sim_kind *const k = &desc->kinds[kind];
+    const bool is_far = node > 1 && desc->far_node_gbps < k->gbps;
+    const double gbps = is_far ? desc->far_node_gbps : k->gbps;
 
     *out = *desc;
     memset(out->levels, 0, sizeof out->levels);
     out->level_count = 0;
     out->memory_bytes = out->range_bytes = range_bytes;
     out->latency_cycles = k->latency_cycles;
-    out->plateau_gbps = k->gbps;
-    out->sm_gbps = k->gbps / k->sms_to_fill;
+    out->plateau_gbps = gbps;
+    out->sm_gbps = gbps / k->sms_to_fill;
     if (k->group_entries > 0)
         add_level(out, group_level(desc), k->entry_bytes, k->group_entries, k->group_miss_cycles);
     if (k->gpu_entries > 0)

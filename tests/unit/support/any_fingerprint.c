@@ -543,6 +543,9 @@ static void any_memory(struct rng *r, struct fingerprint *fp)
         m->sms_to_fill = any_u32(r);
         m->atomic_gbps = any_f64(r);
         any_memory_curve(r, m);
+        m->node_count = rng_below(r, 2) ? (uint32_t)rng_below(r, FINGERPRINT_MAX_NODES + 1) : 0;
+        for (uint32_t k = 0; k < m->node_count; k++)
+            m->nodes[k] = (struct memory_node){.node = 2 * k, .gbps = any_f64(r)};
     }
 }
 

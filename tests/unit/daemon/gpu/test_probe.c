@@ -344,6 +344,8 @@ static void each_field_is_checked(void **state)
         FIELD(window_sms, REACH_MAX_SMS + 1, "window_sms"),
         FIELD(window_of_sm[5], 1, "window_of_sm"),
         FIELD(access, ACCESS_COUNT, "access"),
+        FIELD(node, 1, "node"), /* memory of the device */
+        FIELD(node, PROBE_MAX_NODES + 1, "node"),
     };
 
     (void)state;

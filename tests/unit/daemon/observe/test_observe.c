@@ -410,6 +410,7 @@ static void test_limits(void **state)
                                       .device_memory_bytes = 4,
                                       .free_bytes = INT64_MAX,
                                       .host_total_bytes = 5,
+                                      .host_nodes = 0xb,
                                       .pcie_generation = KNOWN_U32(6),
                                       .pcie_lanes = UNKNOWN_U32(REASON_NOT_REPORTED),
                                       .sm_count = REACH_MAX_SMS};
@@ -421,6 +422,7 @@ static void test_limits(void **state)
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_OK);
     assert_int_equal(out.sm_count, REACH_MAX_SMS);
     assert_int_equal(out.host_total_bytes, 5);
+    assert_int_equal(out.host_nodes, 0xb);
     assert_int_equal(out.pcie_generation.v, 6);
     assert_int_equal(out.pcie_lanes.reason, REASON_NOT_REPORTED);
     assert_same_json(AS_JSON(gpu_limits_write, &limits), AS_JSON(gpu_limits_write, &out));
@@ -434,6 +436,30 @@ static void test_limits(void **state)
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_PROTOCOL);
     assert_non_null(strstr(err.text, "limits.sm_count"));
     json_decref(json);
+}
+
+/* A document has the number of a NUMA node only if the probe names the node. */
+static void test_node(void **state)
+{
+    struct probe_spec spec = {.kind = PROBE_CHASE,
+                              .stride_bytes = 128,
+                              .point_count = 1,
+                              .points = {1},
+                              .samples = 1,
+                              .sm_count = 1,
+                              .memory = MEMORY_HOST_REGISTERED};
+    struct probe_spec out;
+    struct err err = {0};
+
+    (void)state;
+    for (spec.node = 0; spec.node <= PROBE_MAX_NODES; spec.node++) {
+        json_t *const json = AS_JSON(probe_spec_write, &spec);
+        const json_t *const node = json_object_get(json, "node");
+        assert_true(spec.node > 0 ? json_integer_value(node) == spec.node - 1 : !node);
+        assert_int_equal(probe_spec_from_json(json, &out, &err), STATUS_OK);
+        assert_true(probe_same(&spec, &out));
+        json_decref(json);
+    }
 }
 
 /* If a spec was not checked, reading it causes no access outside its arrays. */
@@ -547,6 +573,7 @@ int main(void)
         cmocka_unit_test(test_absent_numbers),
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_node),
         cmocka_unit_test(test_absurd_spec),
         cmocka_unit_test(test_accessors),
         cmocka_unit_test(test_set),

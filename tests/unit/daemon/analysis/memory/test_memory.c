@@ -231,6 +231,37 @@ static void what_cannot_be_had_says_why(void **state)
                      REASON_NOT_PERMITTED);
 }
 
+/* Reads by node are no part of the curve. A node whose memory could not be had has the reason. */
+static void nodes_are_in_ascending_order(void **state)
+{
+    static struct fingerprint fp;
+    struct probe_spec far = read_spec(MEMORY_HOST_REGISTERED);
+    const struct memory_facts *m;
+
+    (void)state;
+    add_curve(MEMORY_HOST_REGISTERED, cliff, CLIFF);
+    far.node = 4;
+    add_read(far, 256 * MIB, 20);
+    far.node = 1;
+    add_read(far, 256 * MIB, 40);
+    add_read(far, 256 * MIB, 50); /* the newer read counts */
+    far.node = 3;
+    far.point_count = 1;
+    far.points[0] = 256 * MIB;
+    add(&far, 0, REASON_NOT_PERMITTED);
+    m = derive(&fp, MEMORY_HOST_REGISTERED);
+    assert_int_equal(m->curve_count, CLIFF);
+    assert_true(m->plateau_gbps.v > 49.9);
+    assert_int_equal(m->node_count, 3);
+    assert_int_equal(m->nodes[0].node, 0);
+    assert_true(m->nodes[0].gbps.v > 49.9);
+    assert_int_equal(m->nodes[1].node, 2);
+    assert_int_equal(m->nodes[1].gbps.reason, REASON_NOT_PERMITTED);
+    assert_int_equal(m->nodes[2].node, 3);
+    assert_true(m->nodes[2].gbps.v > 19.9 && m->nodes[2].gbps.v < 20.1);
+    assert_int_equal(derive(&fp, MEMORY_HOST_PINNED)->node_count, 0);
+}
+
 /* ---- requested probes ---- */
 
 static bool next(enum depth depth, struct campaign_step *out)
@@ -264,6 +295,45 @@ static void one_kind_after_the_other_while_there_is_time(void **state)
     set.limits.memory_ms = 0;
     set.limits.host_memory_bytes = MIB;
     assert_false(next(DEPTH_FULL, &step));
+}
+
+/* Pageable memory and files come after the peers, and the nodes of a host with several after all
+ * kinds. Nothing writes to a file. */
+static void what_was_added_comes_last(void **state)
+{
+    static struct campaign_step step;
+    uint64_t nodes = 0;
+
+    (void)state;
+    set.limits.peer_count = 1;
+    set.limits.host_nodes = 0xb;
+    for (int kind = MEMORY_HOST_PINNED; kind <= MEMORY_PEER; kind++)
+        if (kind < MEMORY_HOST_PAGEABLE && kind != MEMORY_HOST_REGISTERED) {
+            const struct probe_spec refused = read_spec((enum memory_kind)kind);
+            add(&refused, 0, REASON_NOT_PERMITTED);
+        }
+    add_curve(MEMORY_HOST_REGISTERED, cliff, CLIFF);
+    for (int kind = 0; kind < 3; kind++) {
+        static const enum memory_kind order[] = {MEMORY_PEER, MEMORY_HOST_PAGEABLE,
+                                                 MEMORY_HOST_FILE};
+        while (next(DEPTH_MEMORY, &step) && step.specs[0].memory == MEMORY_HOST_REGISTERED)
+            for (uint32_t i = 0; i < step.spec_count; i++) {
+                assert_int_equal(step.specs[i].node, 0);
+                add(&step.specs[i], 0, REASON_NOT_PERMITTED);
+            }
+        assert_int_equal(step.specs[0].memory, order[kind]);
+        add(&step.specs[0], 0, REASON_NOT_SUPPORTED);
+    }
+    assert_true(next(DEPTH_MEMORY, &step));
+    assert_int_equal(step.spec_count, 3);
+    for (uint32_t i = 0; i < step.spec_count; i++) {
+        assert_int_equal(step.specs[i].memory, MEMORY_HOST_REGISTERED);
+        assert_true(step.specs[i].points[0] <= 320 * MIB);
+        nodes |= (uint64_t)1 << (step.specs[i].node - 1);
+        add(&step.specs[i], 0, REASON_NOT_PERMITTED);
+    }
+    assert_int_equal(nodes, 0xb);
+    assert_false(next(DEPTH_MEMORY, &step));
 }
 
 /* If the L2 cache holds this kind of memory, only regions of many times the cache size count. */
@@ -393,6 +463,8 @@ int main(void)
         TEST(the_entry_is_the_shortest_stride_that_always_misses),
         TEST(walks_that_do_not_differ_show_no_entry),
         TEST(what_cannot_be_had_says_why),
+        TEST(nodes_are_in_ascending_order),
+        TEST(what_was_added_comes_last),
         TEST(one_kind_after_the_other_while_there_is_time),
         TEST(managed_memory_on_the_device_is_probed_far_beyond_the_cache),
         TEST(a_probe_that_is_always_disturbed_is_given_up),
