@@ -368,8 +368,10 @@ def main():
         print("not measured: %s" % why)
         return
     report = Report(options.out)
-    report.line("%s, %d CPUs, Linux %s, %s" % (driver.name(), len(os.sched_getaffinity(0)), platform.release(),
-                                               datetime.date.today()))
+    query = subprocess.run(["nvidia-smi", "--query-gpu=uuid,driver_version", "--format=csv,noheader", "--id=0"],
+                           stdout=subprocess.PIPE, universal_newlines=True, check=False)
+    report.line("%s, %s, %d CPUs, Linux %s, %s" % (driver.name(), query.stdout.strip(), len(os.sched_getaffinity(0)),
+                                                   platform.release(), datetime.date.today()))
     report.line("command: tests/bench/bench_host_pin.py " + " ".join(sys.argv[1:]))
     report.line("huge pages: %s; NUMA nodes: %s; %d GiB available" %
                 (read_text("/sys/kernel/mm/transparent_hugepage/enabled"), read_text("/sys/devices/system/node/online"),
