@@ -42,7 +42,7 @@ def choices(report, source):
         report.line("not measured: there is no fingerprint")
         return
     reach.torch.use("file:" + source)
-    for kind, gib in (("pinned", 1), ("pinned", 2), ("pinned", 4), ("pinned", 32), ("managed", 2), ("managed", 32)):
+    for kind, gib in [("pinned", gib) for gib in (1, 2, 4, 8, 16, 32)] + [("managed", 2), ("managed", 32)]:
         table = reach.torch.host_empty((gib * GIB // 128, 32), kind=kind)
         tables.fill(table.on().view(-1))
         out = torch.empty(ROWS, 32, device="cuda")

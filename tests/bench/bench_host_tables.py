@@ -172,20 +172,32 @@ def read(report, table, kind):
 
 
 def by_size(report, most):
-    report.line("== gather_rows of 128-byte rows, by size of the table")
-    for kind in ("pinned", "managed"):
+    """Reads tables of growing size in four ways, and prints a line of numbers for each, which draw_host_tables.py draws."""
+    report.line("== gather_rows of 128-byte rows by GiB of the table, GB/s")
+    count = 1 << 21
+    out, stage = torch.empty(count, 32, device="cuda"), torch.empty(count, 32).pin_memory()
+    sizes = [size for size in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64) if size <= most]
+
+    def kernel(table, index):
+        reach.torch.gather_rows(table.there, index, out=out)
+
+    def by_cpu(table, index):
+        torch.index_select(table.here, 0, index.cpu(), out=stage)
+        out.copy_(stage, non_blocking=True)
+
+    report.line("table:    " + ", ".join(f"{size:g}" for size in sizes))
+    for name, kind, call in (("pinned", "pinned", kernel), ("cpu", "pinned", by_cpu), ("managed", "managed", kernel)):
         table = reach.torch.host_empty(most * GIB // 4, kind=kind)
-        flat = table.on()
-        count = 1 << 21
-        out = torch.empty(count, 32, device="cuda")
-        sizes = [size for size in (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64) if size <= most]
+        table.on().fill_(1)
         speeds = []
         for size in sizes:
-            part = flat[:int(size * GIB) // 4].view(-1, 32)
-            speeds.append(gbps(lambda i, p=part: reach.torch.gather_rows(p, i, out=out),
-                               lambda p=part: torch.randint(0, p.shape[0], (count,), device="cuda"), count * 128))
-        report.line(f"{kind:8s} " + ", ".join(f"{size:g} GiB {speed:.1f}" for size, speed in zip(sizes, speeds)) + " GB/s")
-        del flat, part
+            numbers = int(size * GIB) // 4
+            table.there, table.here = table.on()[:numbers].view(-1, 32), table.cpu[:numbers].view(-1, 32)
+            speeds.append(gbps(lambda i, t=table, c=call: c(t, i),
+                               lambda t=table: torch.randint(0, t.there.shape[0], (count,), device="cuda"), count * 128,
+                               2 if call is by_cpu else LAUNCHES))
+        report.line(f"{name + ':':9s} " + ", ".join(f"{speed:.1f}" for speed in speeds))
+        del table.there, table.here
         table.close()
 
 
