@@ -157,8 +157,26 @@ enum reach_alloc_status reach_host_alloc(struct reach_pool *pool,
                                          const struct reach_host_options *options, void **out,
                                          enum reach_host_kind *used,
                                          struct reach_alloc_error *error);
-/* Waits for `stream`, or for all work of the device if it is NULL, then frees. REACH_NO_STREAM
- * means that the caller has waited. `memory` may be NULL. */
+/* Pins memory of the caller: options->bytes from `memory` on, which stay in place and keep their
+ * contents. Kernels of all devices then access it at the same address, like memory of
+ * REACH_HOST_PINNED. The driver pins whole pages, so the first and the last page are pinned too.
+ * Many threads make all pages present first; options->node counts for pages that do not exist yet.
+ * If several processes register the same shared memory (/dev/shm), they share one table.
+ *
+ * The memory must stay mapped until reach_host_free, which waits, unpins and does not unmap. Until
+ * then a child after a fork does not have private pages of the memory. A copy by cudaMemcpy must
+ * not cross a multiple of piece_bytes from the beginning of the first page.
+ *
+ * Returns REACH_ALLOC_INVALID_ARGUMENT if the process may not write the memory, if a page is
+ * already pinned (also by other memory that shares a page), or if options->kind is not
+ * REACH_HOST_PINNED or REACH_HOST_BEST. Returns REACH_ALLOC_NO_MEMORY if there is no room for pages
+ * that do not exist yet. Any thread may write the memory during the call. */
+enum reach_alloc_status reach_host_register(struct reach_pool *pool,
+                                            const struct reach_host_options *options, void *memory,
+                                            struct reach_alloc_error *error);
+/* Waits for `stream`, or for all work of the device if it is NULL, then frees memory of
+ * reach_host_alloc, or unpins memory of reach_host_register. REACH_NO_STREAM means that the caller
+ * has waited. `memory` may be NULL. */
 enum reach_alloc_status reach_host_free(struct reach_pool *pool, void *memory, void *stream,
                                         struct reach_alloc_error *error);
 

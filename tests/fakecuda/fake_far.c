@@ -22,7 +22,7 @@ static cu_result add_range(enum memory_kind kind, size_t bytes, void *host, cu_d
 {
     uint64_t va = 0;
 
-    if (bytes == 0 || bytes % MIB != 0)
+    if (bytes == 0 || bytes % (kind == MEMORY_HOST_REGISTERED ? 4 * KIB : MIB) != 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "host memory of %zu bytes", bytes);
     if (!has_kind(kind))
         return CU_ERROR_NOT_SUPPORTED;
@@ -119,8 +119,14 @@ cu_result cuMemHostRegister_v2(void *p, size_t bytes, unsigned flags)
     const cu_result r = fake_enter_context("cuMemHostRegister");
     if (r != CU_SUCCESS)
         return r;
-    if (flags != CU_MEMHOST_PORTABLE_AND_MAPPED || (uintptr_t)p % (2 * MIB) != 0)
+    if (flags != CU_MEMHOST_PORTABLE_AND_MAPPED || (uintptr_t)p % (4 * KIB) != 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "host memory at %p is registered", p);
+    const struct fake_alloc *allocs = fake.allocs.items;
+    for (size_t i = 0; i < fake.allocs.count; i++) {
+        const uintptr_t at = (uintptr_t)allocs[i].process;
+        if (at && at < (uintptr_t)p + bytes && (uintptr_t)p < at + allocs[i].bytes)
+            return CU_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    }
     return add_range(MEMORY_HOST_REGISTERED, bytes, p, &va);
 }
 

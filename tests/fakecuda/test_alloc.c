@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -746,6 +747,171 @@ static void a_later_piece_may_fail(void **state)
     }
 }
 
+/* ---- memory of the caller ---- */
+
+static char *map(uint64_t bytes, int access, int flags)
+{
+    char *const p = mmap(NULL, bytes, access, flags | MAP_ANONYMOUS, -1, 0);
+
+    assert_ptr_not_equal(p, MAP_FAILED);
+    return p;
+}
+
+/* Registers random parts of memory with contents, in pieces. The contents stay, all pages exist,
+ * and whole pages are registered and unregistered. */
+static void memory_of_the_caller_is_registered_in_place(void **state)
+{
+    (void)state;
+    const uint64_t room = 259 * MIB, page = (uint64_t)getpagesize();
+    struct rng r = {.state = seed};
+    struct reach_alloc_error e = {.text = ""};
+
+    for (int i = 0; i < 6; i++) {
+        char *const p = map(room, PROT_READ | PROT_WRITE, i % 2 ? MAP_SHARED : MAP_PRIVATE);
+        const uint64_t from = rng_below(&r, 3 * page), bytes = 1 + rng_below(&r, room - from);
+        const uint64_t first = from / page * page, end = (from + bytes + page - 1) / page * page;
+        struct reach_host_options host =
+            host_of(i % 3 ? REACH_HOST_PINNED : REACH_HOST_BEST, bytes);
+        uint64_t seen[2] = {0};
+        unsigned char present = 0;
+        begin("");
+        struct reach_pool *const pool = open_pool(0);
+        host.piece_bytes = 64 * MIB;
+        host.progress = add_progress;
+        host.context = seen;
+        p[from] = 5;
+        p[from + bytes - 1] = 7;
+        if (reach_host_register(pool, &host, p + from, &e) != REACH_ALLOC_OK)
+            fail_msg("%s", e.text);
+        assert_int_equal(seen[0], end - first);
+        assert_int_equal(stats_of(pool).host_bytes, end - first);
+        assert_int_equal(driver_uses("cuMemHostRegister"),
+                         (end - first + 64 * MIB - 1) / (64 * MIB));
+        assert_int_equal(p[from + bytes - 1], 7);
+        assert_int_equal(p[from], bytes == 1 ? 7 : 5);
+        assert_int_equal(mincore(p + first + (end - first) / 2 / page * page, page, &present), 0);
+        assert_true(present & 1);
+        host.progress = NULL;
+        assert_int_equal(reach_host_register(pool, &host, p + from, &e),
+                         REACH_ALLOC_INVALID_ARGUMENT);
+        assert_non_null(strstr(e.text, "that other memory shares, are already pinned"));
+        assert_int_equal(reach_host_free(pool, p + first + page + 1, NULL, NULL),
+                         REACH_ALLOC_INVALID_ARGUMENT);
+        if (i < 4)
+            assert_int_equal(reach_host_free(pool, p + from, NULL, NULL), REACH_ALLOC_OK);
+        reach_pool_close(pool);
+        check_nothing_held();
+        p[from] = 1; /* still mapped */
+        assert_int_equal(munmap(p, room), 0);
+    }
+}
+
+/* A child has the data beside the memory, and shared memory, but no private page of the memory. */
+static void a_child_has_the_pages_beside_registered_memory(void **state)
+{
+    (void)state;
+    const uint64_t page = (uint64_t)getpagesize();
+
+    for (int is_shared = 0; is_shared < 2; is_shared++)
+        for (int is_freed = 0; is_freed < 2; is_freed++) {
+            char *const p =
+                map(3 * page, PROT_READ | PROT_WRITE, is_shared ? MAP_SHARED : MAP_PRIVATE);
+            const struct reach_host_options host = host_of(REACH_HOST_PINNED, 3 * page - 32);
+            int status = -1;
+            begin("");
+            struct reach_pool *const pool = open_pool(0);
+            assert_int_equal(reach_host_register(pool, &host, p + 16, NULL), REACH_ALLOC_OK);
+            assert_int_not_equal(reach_host_register(pool, &host, p + 16, NULL), REACH_ALLOC_OK);
+            if (is_freed)
+                assert_int_equal(reach_host_free(pool, p + 16, NULL, NULL), REACH_ALLOC_OK);
+            const pid_t child = fork();
+            if (child == 0) {
+                unsigned char present;
+                const bool is_there = mincore(p + page, page, &present) == 0;
+                _exit(p[0] == 0 && p[3 * page - 1] == 0 && is_there == (is_shared || is_freed) &&
+                              reach_host_register(pool, &host, p + 16, NULL) != REACH_ALLOC_OK
+                          ? 0
+                          : 1);
+            }
+            assert_int_equal(waitpid(child, &status, 0), child);
+            assert_int_equal(status, 0);
+            reach_pool_close(pool);
+            check_nothing_held();
+            assert_int_equal(munmap(p, 3 * page), 0);
+        }
+}
+
+static void memory_that_cannot_be_registered_is_refused(void **state)
+{
+    (void)state;
+    const uint64_t page = (uint64_t)getpagesize();
+    char name[] = "/dev/shm/reach-test-alloc-XXXXXX";
+    struct reach_host_options host = host_of(REACH_HOST_PINNED, 3 * page);
+    struct reach_alloc_error e;
+    char *p = map(3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+
+    begin("");
+    struct reach_pool *const pool = open_pool(0);
+    assert_int_equal(mprotect(p + page, page, PROT_READ), 0);
+    assert_int_equal(reach_host_register(pool, &host, p, &e), REACH_ALLOC_INVALID_ARGUMENT);
+    assert_non_null(strstr(e.text, "cannot write memory at"));
+    assert_int_equal(munmap(p + page, page), 0);
+    assert_int_equal(reach_host_register(pool, &host, p, &e), REACH_ALLOC_INVALID_ARGUMENT);
+    assert_non_null(strstr(e.text, "has no memory at"));
+    assert_int_equal(reach_host_register(pool, &host, NULL, &e), REACH_ALLOC_INVALID_ARGUMENT);
+    host.kind = REACH_HOST_MANAGED;
+    assert_int_equal(reach_host_register(pool, &host, p, &e), REACH_ALLOC_INVALID_ARGUMENT);
+    host.kind = REACH_HOST_PINNED;
+    host.size = 8;
+    assert_int_equal(reach_host_register(pool, &host, p, &e), REACH_ALLOC_INVALID_ARGUMENT);
+    (void)munmap(p, page);
+    (void)munmap(p + 2 * page, page);
+
+    /* The file ends before the mapping: a write would end the process. */
+    const int file = mkstemp(name);
+    assert_true(file >= 0);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(ftruncate(file, (off_t)page), 0);
+    p = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    assert_ptr_not_equal(p, MAP_FAILED);
+    if (madvise(p, page, 23) == 0) { /* MADV_POPULATE_WRITE: older kernels do not report it */
+        host = host_of(REACH_HOST_PINNED, 3 * page);
+        assert_int_equal(reach_host_register(pool, &host, p, &e), REACH_ALLOC_NO_MEMORY);
+        assert_non_null(strstr(e.text, "/dev/shm, has room"));
+    }
+    (void)munmap(p, 3 * page);
+    (void)close(file);
+    assert_int_equal(driver_uses("cuMemHostRegister"), 0);
+    reach_pool_close(pool);
+    check_nothing_held();
+}
+
+static void registering_survives_every_failure(void **state)
+{
+    (void)state;
+    const uint64_t bytes = 5 * MIB;
+    char *const p = map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+    const struct reach_pool_options o = options_of(0);
+
+    for (uint64_t n = 1; n < 40; n++) {
+        struct reach_host_options host = host_of(REACH_HOST_PINNED, bytes);
+        struct reach_pool *pool;
+        char fault[64];
+        host.piece_bytes = 2 * MIB;
+        (void)snprintf(fault, sizeof fault, "fail=*@%llu=1", (unsigned long long)n);
+        begin(fault);
+        if (reach_pool_open(&o, &pool, NULL) == REACH_ALLOC_OK) {
+            if (reach_host_register(pool, &host, p, NULL) == REACH_ALLOC_OK &&
+                reach_host_free(pool, p, NULL, NULL) != REACH_ALLOC_OK)
+                assert_int_equal(reach_host_free(pool, p, NULL, NULL), REACH_ALLOC_OK);
+            assert_int_equal(stats_of(pool).host_bytes, 0);
+            reach_pool_close(pool);
+        }
+        check_nothing_held();
+    }
+    assert_int_equal(munmap(p, bytes), 0);
+}
+
 static void wrong_host_options_are_refused(void **state)
 {
     (void)state;
@@ -911,6 +1077,10 @@ int main(void)
         cmocka_unit_test(every_kind_of_host_memory),
         cmocka_unit_test(large_host_memory_is_made_in_pieces),
         cmocka_unit_test(a_later_piece_may_fail),
+        cmocka_unit_test(memory_of_the_caller_is_registered_in_place),
+        cmocka_unit_test(a_child_has_the_pages_beside_registered_memory),
+        cmocka_unit_test(memory_that_cannot_be_registered_is_refused),
+        cmocka_unit_test(registering_survives_every_failure),
         cmocka_unit_test(wrong_host_options_are_refused),
         cmocka_unit_test(host_memory_survives_every_failure),
         cmocka_unit_test(threads_share_a_pool),

@@ -37,6 +37,8 @@ static const struct {
     {3, REACH_ALLOC_NO_DRIVER, "Check the installation of the driver with nvidia-smi."},
     {100, REACH_ALLOC_NO_DRIVER, "Check CUDA_VISIBLE_DEVICES, and nvidia-smi."},
     {101, REACH_ALLOC_NO_DRIVER, "Check the device's number, and CUDA_VISIBLE_DEVICES."},
+    {712, REACH_ALLOC_INVALID_ARGUMENT,
+     "These pages, or the first or the last page that other memory shares, are already pinned."},
     {800, REACH_ALLOC_NOT_SUPPORTED, "Use another kind of memory."},
     {801, REACH_ALLOC_NOT_SUPPORTED, "Use another kind of memory."},
     {0, REACH_ALLOC_DRIVER_FAILED, "After an error of a kernel every call of the process fails."},

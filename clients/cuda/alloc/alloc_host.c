@@ -10,9 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define HUGE_BYTES     ((uint64_t)2 << 20)
-#define REGISTER_BYTES ((uint64_t)512 << 20) /* registered in one call, by default */
-#define HANDLE_BYTES   ((uint64_t)64 << 20)  /* of one handle */
+#define HUGE_BYTES   ((uint64_t)2 << 20)
+#define HANDLE_BYTES ((uint64_t)64 << 20) /* of one handle */
 
 /* Everything that making one allocation needs. */
 struct request {
@@ -67,32 +66,13 @@ static enum reach_alloc_status map_addresses(const struct request *r)
     return REACH_ALLOC_OK;
 }
 
-/* Registers the next piece. The device must see it at the address that the CPU uses. */
-static enum reach_alloc_status register_piece(const struct request *r)
-{
-    struct alloc_host *const h = r->host;
-    char *const at = (char *)h->memory + h->mapped_bytes;
-    const uint64_t piece = piece_at(h, h->mapped_bytes);
-    uint64_t address = 0;
-    enum reach_alloc_status s =
-        DRV(r->pool, r->error, cuMemHostRegister, at, piece, DRV_HOST_PORTABLE_MAPPED);
-
-    if (s != REACH_ALLOC_OK)
-        return s;
-    h->mapped_bytes += piece;
-    s = DRV(r->pool, r->error, cuMemHostGetDevicePointer, &address, at, 0);
-    if (s == REACH_ALLOC_OK && address != (uintptr_t)at)
-        s = alloc_fail(r->error, REACH_ALLOC_NOT_SUPPORTED,
-                       "the device does not see registered memory at the address of the CPU; use "
-                       "another kind of memory");
-    return s;
-}
-
 static void free_pinned(struct reach_pool *pool, const struct alloc_host *h)
 {
-    for (uint64_t at = 0; at < h->mapped_bytes; at += h->piece_bytes)
-        (void)pool->driver.cuMemHostUnregister((char *)h->memory + at);
-    (void)munmap(h->memory, h->bytes);
+    register_undo(pool, h);
+    if (h->borrowed)
+        register_set_fork(h, MADV_DOFORK);
+    else
+        (void)munmap(h->memory, h->bytes);
 }
 
 static enum reach_alloc_status make_pinned(const struct request *r)
@@ -101,14 +81,14 @@ static enum reach_alloc_status make_pinned(const struct request *r)
 
     if (s != REACH_ALLOC_OK)
         return s;
-    r->host->piece_bytes = r->options->piece_bytes ? r->options->piece_bytes : REGISTER_BYTES;
+    r->host->piece_bytes = r->options->piece_bytes;
     (void)madvise(r->host->memory, r->host->bytes, MADV_HUGEPAGE); /* ordinary pages also work */
     (void)madvise(r->host->memory, r->host->bytes, MADV_DONTFORK);
     s = touch(r);
-    while (s == REACH_ALLOC_OK && r->host->mapped_bytes < r->host->bytes)
-        s = register_piece(r);
+    if (s == REACH_ALLOC_OK)
+        s = register_pieces(r->pool, r->host, r->error);
     if (s != REACH_ALLOC_OK)
-        free_pinned(r->pool, r->host);
+        (void)munmap(r->host->memory, r->host->bytes);
     return s;
 }
 
@@ -255,8 +235,7 @@ static enum reach_alloc_status make(const struct request *r)
     return s;
 }
 
-/* Returns the NUMA node of the pages, -1 if any node will do. */
-static int choose_node(struct reach_pool *pool, const struct reach_host_options *options)
+int host_node(struct reach_pool *pool, const struct reach_host_options *options)
 {
     int node = -1;
 
@@ -279,8 +258,8 @@ void host_release(struct reach_pool *pool, struct alloc_host *take)
     free(take);
 }
 
-static enum reach_alloc_status check_options(const struct reach_host_options *options,
-                                             struct reach_alloc_error *error)
+enum reach_alloc_status host_check_options(const struct reach_host_options *options,
+                                           struct reach_alloc_error *error)
 {
     if (!options || options->size != sizeof *options)
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
@@ -300,7 +279,15 @@ static enum reach_alloc_status check_options(const struct reach_host_options *op
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
                           "device_count must be 0 to %d, and devices must have that number",
                           REACH_HOST_MAX_DEVICES);
-    return alloc_pages_check(options->bytes, error);
+    return REACH_ALLOC_OK;
+}
+
+void host_add(struct reach_pool *pool, struct alloc_host *take)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    take->next = pool->hosts;
+    pool->hosts = take;
+    (void)pthread_mutex_unlock(&pool->lock);
 }
 
 enum reach_alloc_status reach_host_alloc(struct reach_pool *pool,
@@ -309,15 +296,17 @@ enum reach_alloc_status reach_host_alloc(struct reach_pool *pool,
                                          struct reach_alloc_error *error)
 {
     struct request r = {.pool = pool, .options = options, .error = error};
-    enum reach_alloc_status s = check_options(options, error);
+    enum reach_alloc_status s = host_check_options(options, error);
 
     *out = NULL;
+    if (s == REACH_ALLOC_OK)
+        s = alloc_pages_check(options->bytes, error);
     if (s == REACH_ALLOC_OK)
         s = alloc_enter_unlocked(pool, error);
     if (s != REACH_ALLOC_OK)
         return s;
     r.host = calloc(1, sizeof *r.host);
-    r.node = choose_node(pool, options);
+    r.node = host_node(pool, options);
     if (r.host)
         s = make(&r);
     else
@@ -327,10 +316,7 @@ enum reach_alloc_status reach_host_alloc(struct reach_pool *pool,
         *out = r.host->memory;
         if (used)
             *used = r.host->kind;
-        (void)pthread_mutex_lock(&pool->lock);
-        r.host->next = pool->hosts;
-        pool->hosts = r.host;
-        (void)pthread_mutex_unlock(&pool->lock);
+        host_add(pool, r.host);
     } else {
         free(r.host);
     }
@@ -350,8 +336,8 @@ enum reach_alloc_status reach_host_free(struct reach_pool *pool, void *memory, v
     s = alloc_enter(pool, error);
     if (s != REACH_ALLOC_OK)
         return s;
-    for (at = &pool->hosts; *at && (*at)->memory != memory; at = &(*at)->next)
-        continue;
+    for (at = &pool->hosts; *at && (char *)(*at)->memory + (*at)->lead_bytes != memory;)
+        at = &(*at)->next;
     if (!*at)
         s = alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "%p is not host memory of this pool",
                        memory);

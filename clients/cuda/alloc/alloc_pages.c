@@ -1,18 +1,23 @@
-/* alloc_pages.c: the pages behind host memory: whether the host has room for them, and their first
- * write. The first write of a page decides its NUMA node, and takes most of the time of a large
- * allocation. */
+/* alloc_pages.c: the pages behind host memory: whether the host has room for them, whether memory
+ * of the caller has them, and their first write. The first write of a page decides its NUMA node,
+ * and takes most of the time of a large allocation. */
 #include "clients/cuda/alloc/alloc_state.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { PAGE_BYTES = 4096, MAX_THREADS = 64, PATH_BYTES = 512, POLL_NS = 1000 * 1000 };
 #define CHUNK_BYTES ((uint64_t)64 << 20)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* ---- room ---- */
 
@@ -102,6 +107,66 @@ enum reach_alloc_status alloc_pages_check(uint64_t bytes, struct reach_alloc_err
     return check_cgroups(bytes, error);
 }
 
+/* ---- existing memory ---- */
+
+uint64_t alloc_page_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Adds the pages without memory behind them. */
+static void count_missing(char *memory, uint64_t bytes, uint64_t *missing)
+{
+    unsigned char present[2048];
+    const uint64_t page = alloc_page_bytes(), step = sizeof present * page;
+
+    for (uint64_t at = 0; at < bytes; at += step) {
+        const uint64_t length = bytes - at < step ? bytes - at : step;
+        if (mincore(memory + at, length, present) == 0)
+            for (uint64_t i = 0; i < length / page; i++)
+                *missing += present[i] & 1 ? 0 : page;
+    }
+}
+
+enum reach_alloc_status alloc_pages_mapped(const void *memory, uint64_t bytes, bool *is_private,
+                                           uint64_t *missing, struct reach_alloc_error *error)
+{
+    const uint64_t end = (uintptr_t)memory + bytes;
+    FILE *const f = fopen("/proc/self/maps", "re");
+    enum reach_alloc_status s = REACH_ALLOC_OK;
+    uint64_t at = (uintptr_t)memory;
+    char *line = NULL;
+    size_t room = 0;
+
+    if (!f)
+        return alloc_fail(error, REACH_ALLOC_NOT_SUPPORTED, "cannot open /proc/self/maps: %s",
+                          strerror(errno));
+    while (s == REACH_ALLOC_OK && at < end && getline(&line, &room, f) > 0) {
+        char *rest = line; /* such as "7f0000000000-7f0000001000 rw-p .." */
+        const uint64_t from = strtoull(rest, &rest, 16);
+        const uint64_t to = strtoull(rest + (*rest == '-'), &rest, 16);
+        if (to <= at || strlen(rest) < 5)
+            continue;
+        if (from > at)
+            break;
+        if (rest[2] != 'w')
+            s = alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
+                           "the process cannot write memory at 0x%llx, such as a file that is "
+                           "mapped for reading; copy it, or map it for writing",
+                           (unsigned long long)at);
+        *is_private = *is_private || rest[4] == 'p';
+        at = to;
+    }
+    if (s == REACH_ALLOC_OK && at < end)
+        s = alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT, "the process has no memory at 0x%llx",
+                       (unsigned long long)at);
+    free(line);
+    (void)fclose(f);
+    if (s == REACH_ALLOC_OK)
+        count_missing((char *)(uintptr_t)memory, bytes, missing);
+    return s;
+}
+
 /* ---- the first write ---- */
 
 struct touch {
@@ -110,7 +175,22 @@ struct touch {
     const cpu_set_t *cpus;     /* CPUs of the threads; NULL means those of the process */
     atomic_uint_fast64_t next; /* first byte that no thread has taken */
     atomic_bool *written;      /* for each chunk */
+    bool keep;
+    atomic_int failed; /* errno of a chunk without pages; 0 if there is none */
 };
+
+/* Makes the pages of a chunk present and writable and keeps their contents. Returns errno. The
+ * kernel does it at once; kernels before 5.14 cannot, and other threads may write meanwhile. */
+static int populate(char *from, uint64_t bytes)
+{
+    if (madvise(from, bytes, MADV_POPULATE_WRITE) == 0)
+        return 0;
+    if (errno != EINVAL)
+        return errno;
+    for (uint64_t at = 0; at < bytes; at += PAGE_BYTES)
+        (void)__atomic_fetch_or(from + at, 0, __ATOMIC_RELAXED);
+    return 0;
+}
 
 /* Writes chunks until none is left. */
 static void write_chunks(struct touch *t)
@@ -119,8 +199,11 @@ static void write_chunks(struct touch *t)
 
     while ((from = atomic_fetch_add(&t->next, CHUNK_BYTES)) < t->bytes) {
         const uint64_t to = t->bytes - from < CHUNK_BYTES ? t->bytes : from + CHUNK_BYTES;
-        for (uint64_t at = from; at < to; at += PAGE_BYTES)
+        const int why = t->keep ? populate(t->memory + from, to - from) : 0;
+        for (uint64_t at = from; at < to && !t->keep; at += PAGE_BYTES)
             *(volatile char *)(t->memory + at) = 0;
+        if (why)
+            atomic_store(&t->failed, why);
         atomic_store(&t->written[from / CHUNK_BYTES], true);
     }
 }
@@ -185,7 +268,7 @@ enum reach_alloc_status alloc_pages_touch(char *memory, uint64_t bytes,
                                           const struct alloc_touch *options,
                                           struct reach_alloc_error *error)
 {
-    struct touch t = {.memory = memory, .bytes = bytes};
+    struct touch t = {.memory = memory, .bytes = bytes, .keep = options->keep};
     pthread_t threads[MAX_THREADS];
     cpu_set_t cpus;
     uint32_t count = options->threads;
@@ -212,5 +295,10 @@ enum reach_alloc_status alloc_pages_touch(char *memory, uint64_t bytes,
     for (uint32_t i = 0; i < started; i++)
         (void)pthread_join(threads[i], NULL);
     free(t.written);
-    return REACH_ALLOC_OK;
+    if (!t.failed)
+        return REACH_ALLOC_OK;
+    return alloc_fail(error, REACH_ALLOC_NO_MEMORY,
+                      "cannot take the pages of %llu MiB of memory: %s. Check that the file, or "
+                      "/dev/shm, has room (df), and the limit of the container or service.",
+                      (unsigned long long)(bytes >> 20), strerror(t.failed));
 }

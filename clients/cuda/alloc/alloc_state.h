@@ -54,6 +54,11 @@ struct alloc_host {
     uint64_t piece_bytes;  /* bytes of each registered piece or handle, except the last */
     uint64_t mapped_bytes; /* bytes that are registered, or mapped from handles */
     uint64_t *handles;     /* REACH_HOST_VMM: one for each piece; NULL otherwise */
+    /* Memory of the caller: `memory` and `bytes` are its whole pages. */
+    bool borrowed;
+    bool is_private;     /* whether a child gets copies of the pages */
+    uint64_t lead_bytes; /* bytes of the first page before the caller's memory */
+    uint64_t tail_bytes; /* bytes of the last page after the caller's memory */
 };
 
 struct reach_pool {
@@ -113,19 +118,41 @@ uint64_t array_settle(struct reach_pool *pool, bool wait);
 
 /* alloc_host.c */
 void host_release(struct reach_pool *pool, struct alloc_host *take);
+void host_add(struct reach_pool *pool, struct alloc_host *take);
+/* Returns the NUMA node of the pages, -1 if any node will do. */
+int host_node(struct reach_pool *pool, const struct reach_host_options *options);
+enum reach_alloc_status host_check_options(const struct reach_host_options *options,
+                                           struct reach_alloc_error *error);
 
-/* alloc_pages.c: returns REACH_ALLOC_NO_MEMORY if the host or a cgroup of the process has less
+/* alloc_register.c: registers all bytes of host->memory in pieces, or none if a call fails. */
+enum reach_alloc_status register_pieces(struct reach_pool *pool, struct alloc_host *host,
+                                        struct reach_alloc_error *error);
+void register_undo(struct reach_pool *pool, const struct alloc_host *host);
+/* Sets whether a child after a fork has the private pages that contain only memory of the caller
+ * (MADV_DONTFORK or MADV_DOFORK). The kernel copies each pinned page at the fork. The first and the
+ * last page may contain other data, which a child needs. */
+void register_set_fork(const struct alloc_host *host, int advice);
+
+/* alloc_pages.c */
+uint64_t alloc_page_bytes(void);
+/* Returns REACH_ALLOC_INVALID_ARGUMENT if the process may not write all of these pages. `*missing`
+ * is set to the bytes of pages that do not exist yet, and `*is_private` to whether any page is
+ * private. */
+enum reach_alloc_status alloc_pages_mapped(const void *memory, uint64_t bytes, bool *is_private,
+                                           uint64_t *missing, struct reach_alloc_error *error);
+/* Returns REACH_ALLOC_NO_MEMORY if the host or a cgroup of the process has less
  * memory available than `bytes`. */
 enum reach_alloc_status alloc_pages_check(uint64_t bytes, struct reach_alloc_error *error);
 struct alloc_touch {
     uint32_t threads; /* 0 means one for each CPU that the process may use */
     int node;         /* NUMA node of the CPUs of the threads; -1 means any */
+    bool keep;        /* whether the contents are kept; otherwise zeros may be written */
     /* Receives that all bytes before `done_bytes` have pages, from the thread of the caller. May be
      * NULL. */
     void (*progress)(void *context, uint64_t done_bytes, uint64_t bytes);
     void *context;
 };
-/* Writes one byte of each page of `memory` with several threads. */
+/* Writes one byte of each page of `memory` with several threads. With `keep`, it can fail. */
 enum reach_alloc_status alloc_pages_touch(char *memory, uint64_t bytes,
                                           const struct alloc_touch *options,
                                           struct reach_alloc_error *error);
