@@ -30,6 +30,8 @@ from reach.torch import shapes  # noqa: E402
 
 GIB = 1 << 30
 LAUNCHES = 5
+REGISTER = dict.fromkeys(("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"),  # PyTorch 2.9 renamed it
+                         "pinned_use_cuda_host_register:True,pinned_num_register_threads:8")
 POLL = """
 import subprocess, sys, time
 with open(sys.argv[1], "w", buffering=1) as out:
@@ -109,11 +111,30 @@ def make_beside(report, waits):
             table = timed(report, waits, f"host_empty, {kind}, {gib} GiB",
                           lambda: reach.torch.host_empty(gib * GIB // 4, kind=kind))
             timed(report, waits, f"  close, {kind}, {gib} GiB", table.close)
+    tensor = torch.ones(16 * GIB, dtype=torch.uint8)
+    table = timed(report, waits, "pin, 16 GiB, written before", lambda: reach.torch.pin(tensor))
+    timed(report, waits, "  close, 16 GiB", table.close)
+    del table, tensor
+    for name, option in (("", {}), (", host registered", REGISTER)):
+        done = subprocess.run([sys.executable, os.path.abspath(__file__), "--pin-memory"], check=True,
+                              env={**os.environ, **option}, stdout=subprocess.PIPE, universal_newlines=True)
+        begin, end = map(float, done.stdout.split())
+        report.line(f"{'pin_memory(), 16 GiB, written before' + name:44s} {end - begin:7.2f} s, longest nvidia-smi "
+                    f"{waits.longest(begin, end):.3f} s")
     pinned = timed(report, waits, "torch.empty(pin_memory=True), 16 GiB",
                    lambda: torch.empty(16 * GIB, dtype=torch.uint8, pin_memory=True))
     del pinned
     gc.collect()
     waits.close()
+
+
+def pin_memory():
+    """Pins a tensor by PyTorch's allocator, and prints when. The allocator reads its options once in a process."""
+    torch.cuda.init()
+    tensor = torch.ones(16 * GIB, dtype=torch.uint8)
+    begin = time.time()
+    tensor.pin_memory()
+    print(begin, time.time())
 
 
 def touch(nbytes):
@@ -336,7 +357,11 @@ def main():
     parser.add_argument("--part", nargs="*", default=["make", "operations", "sizes", "growth"],
                         choices=["make", "operations", "sizes", "growth", "step", "wide", "long"])
     parser.add_argument("--out")
+    parser.add_argument("--pin-memory", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.pin_memory:
+        pin_memory()
+        return 0
     if not torch.cuda.is_available():
         print("not measured: there is no GPU")
         return 0

@@ -136,6 +136,46 @@ assert text.startswith("host memory belongs to one process and cannot be pickled
 
 
 @case
+def memory_of_the_caller_is_pinned_in_place():
+    python("""
+import mmap, tempfile
+page = mmap.PAGESIZE
+with tempfile.NamedTemporaryFile() as file:
+    file.truncate(9 * page)
+    for own in (mmap.mmap(-1, 9 * page), mmap.mmap(file.fileno(), 9 * page)):
+        own[:] = bytes(range(256)) * (9 * page // 256)
+        address = host.ctypes.addressof(host.ctypes.c_char.from_buffer(own))
+        memory = host.Registered(own, address + 300, 5 * page)
+        assert (memory.kind, memory.address, memory.nbytes) == ("pinned", address + 300, 5 * page)
+        assert memory.buffer[0] == 300 % 256 and memory.__cuda_array_interface__["data"] == (address + 300, False)
+        text = raises(ValueError, host.Registered, own, address, 100)
+        assert "that other memory shares, are already pinned" in text, text
+        view, gone = memory.buffer, weakref.ref(memory)
+        del memory
+        gc.collect()
+        assert gone() is not None
+        child = os.fork()
+        if child == 0:
+            text = raises(reach.NotSupported, host.Registered, own, address, 100)
+            assert "does not work after a fork" in text, text
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        del view
+        gc.collect()
+        assert gone() is None
+        with host.Registered(own, address, 9 * page):
+            pass
+        host.Registered(own, address, 100, pinned=True).close()
+        assert own[:] == bytes(range(256)) * (9 * page // 256)
+    fixed = mmap.mmap(file.fileno(), page, prot=mmap.PROT_READ)
+    address = int(next(line.split("-")[0] for line in open("/proc/self/maps") if file.name in line and " r--s " in line), 16)
+    text = raises(ValueError, host.Registered, fixed, address, 100)
+    assert "the process cannot write memory at 0x" in text, text
+""")
+    nothing_is_held()
+
+
+@case
 def a_kind_that_the_driver_refuses_is_an_error():
     python("""
 assert "cuMemHostRegister failed: " in raises(reach.NotSupported, host.Memory, 1 << 20, "pinned")
@@ -152,11 +192,14 @@ with warnings.catch_warnings(record=True) as seen:
     memory, another = host.Memory(10000, "pinned"), host.Memory(1)
 (warning,) = seen
 assert issubclass(warning.category, host.PlainMemoryWarning), warning
-assert str(warning.message).startswith("reach.host allocates plain memory, which no GPU reads: "), warning
+assert str(warning.message).startswith("reach.host uses plain memory, which no GPU reads: "), warning
 assert memory.kind == host.PLAIN and len(memory.buffer) == 10000 and not any(memory.buffer)
 assert not hasattr(memory, "__cuda_array_interface__")
 memory.buffer[9999] = 1
 memory.close()
+kept = host.ctypes.create_string_buffer(b"abc")
+with host.Registered(kept, host.ctypes.addressof(kept), 4) as memory:
+    assert memory.kind == host.PLAIN and bytes(memory.buffer) == b"abc\\0"
 """, **more)
 
 

@@ -48,6 +48,39 @@ def copies_are_equal_to_their_sources():
 
 
 @common.case
+def a_tensor_is_pinned_in_place():
+    source = torch.randint(-9, 9, (100, 8)).float()
+    table = reach.torch.pin(source)
+    assert table.cpu is source and table.shape == (100, 8) and table.dtype == torch.float32
+    assert tables.kind_of(source[3:5]) == host.PLAIN and table.on() is source
+    assert torch.equal(reach.torch.gather_rows(table, torch.tensor([7, 3])), source[[7, 3]])
+    assert "in a HostTable of kind plain already" in common.raises(ValueError, reach.torch.pin, source[1:])
+    gone = weakref.ref(source)
+    del source
+    assert gone() is not None
+    table.close()
+    assert not tables.kind_of(table.cpu)
+    del table
+    gc.collect()
+    assert gone() is None
+    with tempfile.TemporaryDirectory() as folder:  # several processes map one file
+        path = os.path.join(folder, "table")
+        first, second = (torch.from_file(path, shared=True, size=1000) for _ in range(2))
+        reach.torch.pin(first).cpu[999] = 5
+        assert second[999] == 5
+
+
+@common.case
+def a_tensor_that_cannot_be_pinned_is_refused():
+    for wrong, text in ((torch.zeros(3, 4).t(), "takes a contiguous tensor"),
+                        (torch.zeros(2, dtype=torch.complex64).conj(), "takes a contiguous tensor"),
+                        (torch.eye(2).to_sparse(), "takes a contiguous tensor"),
+                        (torch.zeros(0), "at least one number"), (torch.zeros(3, device="meta"), "not of meta")):
+        assert text in common.raises(ValueError, reach.torch.pin, wrong)
+    assert "tensor is a builtins.list" in common.raises(ValueError, reach.torch.pin, [1, 2])
+
+
+@common.case
 def operations_take_tables():
     source = torch.randint(-9, 9, (1000, 8)).float()
     index = torch.randint(0, 1000, (300,))

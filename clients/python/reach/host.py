@@ -46,7 +46,7 @@ Progress = Callable[[int, int], None]
 
 
 class PlainMemoryWarning(UserWarning):
-    """Memory was allocated without a GPU."""
+    """Memory was allocated or pinned without a GPU."""
 
 
 class _Options(ctypes.Structure):
@@ -77,6 +77,7 @@ class _Pools:
             if self._library is None:
                 library = ctypes.CDLL(_libraries.reach_cuda())
                 library.reach_host_alloc.argtypes = [ctypes.c_void_p] * 5
+                library.reach_host_register.argtypes = [ctypes.c_void_p] * 4
                 library.reach_host_free.argtypes = [ctypes.c_void_p] * 4
                 self._library = library
             if device not in self._pools:
@@ -94,7 +95,7 @@ class _Pools:
             if self._warned:
                 return
             self._warned = True
-        warnings.warn(f"reach.host allocates plain memory, which no GPU reads: {why}", PlainMemoryWarning, stacklevel=4)
+        warnings.warn(f"reach.host uses plain memory, which no GPU reads: {why}", PlainMemoryWarning, stacklevel=4)
 
 
 _pools = _Pools()
@@ -113,6 +114,12 @@ def best_kind(nbytes: int, row_bytes: int = 128, device: int = 0) -> str:
         return next((_MEASURED[c.kind] for c in answer.choices if c.kind in _MEASURED and c.gbps is not None), "managed")
     except reach.ReachError:
         return "managed"
+
+
+def _check(status: int, error: _libraries.CudaError) -> None:
+    if status:
+        raise {_STATUS_INVALID_ARGUMENT: ValueError, _STATUS_NO_MEMORY: reach.NoMemory}.get(
+            status, reach.NotSupported)(error.text.decode("utf-8", "replace"))
 
 
 class Memory:
@@ -134,13 +141,7 @@ class Memory:
 
     def __init__(self, nbytes: int, kind: Optional[str] = None, *, node: Optional[int] = None, device: int = 0,
                  devices: Sequence[int] = (), threads: int = 0, progress: Optional[Progress] = None) -> None:
-        self.address, self.nbytes, self.kind, self._device = 0, int(nbytes), kind or "", device
-        self._pool: Optional[ctypes.c_void_p] = None
-        self._plain: Optional[mmap.mmap] = None
-        self._process = os.getpid()
-        self._waits: List[Callable[[], None]] = []
-        if self.nbytes < 1:
-            raise ValueError(f"nbytes must be at least 1, not {nbytes}")
+        self._begin(nbytes, kind or "", device)
         if kind not in (None, *KINDS):
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
         try:
@@ -159,6 +160,15 @@ class Memory:
             if best == "pinned":
                 raise
             self._take(pool, "pinned", node, devices, threads, progress)
+
+    def _begin(self, nbytes: int, kind: str, device: int) -> None:
+        self.address, self.nbytes, self.kind, self._device = 0, int(nbytes), kind, device
+        self._pool: Optional[ctypes.c_void_p] = None
+        self._plain: Optional[mmap.mmap] = None
+        self._process = os.getpid()
+        self._waits: List[Callable[[], None]] = []
+        if self.nbytes < 1:
+            raise ValueError(f"nbytes must be at least 1, not {nbytes}")
 
     def _take_plain(self) -> None:
         self._plain = mmap.mmap(-1, self.nbytes)
@@ -184,10 +194,7 @@ class Memory:
         address, error = ctypes.c_void_p(), _libraries.CudaError()
         status = self._library.reach_host_alloc(pool, ctypes.byref(options), ctypes.byref(address), None,
                                                 ctypes.byref(error))
-        if status:
-            text = error.text.decode("utf-8", "replace")
-            raise {_STATUS_INVALID_ARGUMENT: ValueError, _STATUS_NO_MEMORY: reach.NoMemory}.get(
-                status, reach.NotSupported)(text)
+        _check(status, error)
         self.address, self._pool, self.kind = address.value or 0, pool, kind
         if failed:
             self.close()
@@ -277,3 +284,25 @@ class Memory:
         if not self.address:
             raise ValueError("this memory is closed")
         return _dlpack.capsule(self, self.address, self.nbytes, int(kind), number)
+
+
+class Registered(Memory):
+    """Pins `nbytes` bytes at `address`, which belong to `owner`. `owner` is kept until the memory is unpinned, by close()
+    or with the last view. If the bytes are `pinned` already, nothing is registered. Raises the errors of Memory, and
+    ValueError if the process may not write the bytes, or if one of their pages is pinned."""
+
+    def __init__(self, owner: Any, address: int, nbytes: int, *, device: int = 0, pinned: bool = False) -> None:
+        self._begin(nbytes, "pinned", device)
+        self._owner = owner
+        try:
+            self._library, pool = _pools.open(device)
+        except OSError as why:
+            _pools.warn(str(why))
+            self.address, self.kind = address, PLAIN
+            return
+        if not pinned:
+            options = _Options(size=ctypes.sizeof(_Options), bytes=self.nbytes, kind=1 + KINDS.index("pinned"))
+            error = _libraries.CudaError()
+            _check(self._library.reach_host_register(pool, ctypes.byref(options), address, ctypes.byref(error)), error)
+            self._pool = pool
+        self.address = address

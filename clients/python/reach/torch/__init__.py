@@ -29,7 +29,7 @@ from reach.torch.advice import Advice, advise
 from reach.torch.bag import embedding_bag
 from reach.torch.fallback import StockOperatorWarning
 from reach.torch.gather import embedding, gather_rows, index_select
-from reach.torch.host import HostTable, host_empty, host_from, host_zeros
+from reach.torch.host import HostTable, host_empty, host_from, host_zeros, pin
 from reach.torch.launch import use
 from reach.torch.modules import HostEmbedding, HostEmbeddingBag
 from reach.torch.partitioning import Partitioned, partition
@@ -42,4 +42,4 @@ from reach.torch.tables import gather_tables
 __all__ = ["Advice", "HostEmbedding", "HostEmbeddingBag", "HostTable", "MemPool", "Partitioned", "StockOperatorWarning",
            "advise", "divide_sms", "embedding", "embedding_bag", "embedding_bags", "gather_rows", "gather_tables",
            "host_empty", "host_from", "host_zeros", "index_add_", "index_select", "neighbor_sample",
-           "partition", "scatter_add_", "use"]
+           "partition", "pin", "scatter_add_", "use"]

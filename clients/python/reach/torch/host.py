@@ -1,6 +1,6 @@
 """Tables in host memory that the operations of reach.torch read directly.
 
-    features = reach.torch.host_from(tensor)          # or host_empty(shape), host_zeros(shape)
+    features = reach.torch.host_from(tensor)          # or host_empty(shape), host_zeros(shape), pin(tensor)
     rows = reach.torch.gather_rows(features, index)   # index on the GPU; the rows arrive there
     features.cpu[7] = 0                               # the CPU's view of the same memory
 
@@ -18,8 +18,10 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import torch
 
+import reach
 from reach import host
 from reach._locks import Lock
+from reach.torch import arguments
 
 Size = Union[int, Sequence[int]]
 Device = Union[None, int, str, torch.device]
@@ -57,11 +59,12 @@ class HostTable:
     True
     """
 
-    def __init__(self, memory: host.Memory, shape: Tuple[int, ...], dtype: torch.dtype) -> None:
+    def __init__(self, memory: host.Memory, shape: Tuple[int, ...], dtype: torch.dtype,
+                 cpu: Optional[torch.Tensor] = None) -> None:
         self._memory = memory
         self._views: Dict[torch.device, torch.Tensor] = {}
         self.shape, self.dtype, self.kind, self.nbytes = torch.Size(shape), dtype, memory.kind, memory.nbytes
-        self.cpu = self._typed(torch.frombuffer(memory.buffer, dtype=torch.uint8))
+        self.cpu = self._typed(torch.frombuffer(memory.buffer, dtype=torch.uint8)) if cpu is None else cpu
         address = memory.address
         with _lock:
             _ranges[address] = memory.nbytes, memory.kind
@@ -198,6 +201,40 @@ def host_from(source: Union[torch.Tensor, str], **options: Any) -> HostTable:
     table = host_empty(tuple(tensor.shape), tensor.dtype, **options)
     copy_rows(table.cpu, tensor)
     return table
+
+
+def pin(tensor: torch.Tensor, device: Device = None) -> HostTable:
+    """Pins a tensor of the CPU in place, and returns a table of kind "pinned" with `cpu` as this tensor. `device` is the
+    GPU that reads it, by default the current one; `on` gives the tensor of any other. Threads make all pages present, and
+    the driver then receives them in pieces, so Tensor.pin_memory takes longer and makes other processes wait.
+
+    The tensor must be contiguous, and its memory writable. The memory is unpinned with the last of the table and its GPU
+    tensors, or by close(); the tensor stays usable. Until then a child after a fork has no private pages of the tensor. A
+    tensor that PyTorch has pinned is used without another registration. The driver pins whole pages: if two tensors share
+    a page, only one can be pinned. Several processes pin the same table if each maps it by
+    torch.from_file("/dev/shm/table", shared=True, size=n).
+
+    Raises ValueError if the tensor or its memory cannot be pinned, reach.NoMemory if the host or /dev/shm has no room for
+    its pages, and reach.NotSupported if the driver refuses, or after a fork. It needs PyTorch:
+
+    >>> pin(torch.arange(6.0)).on().sum().item()  # doctest: +SKIP
+    15.0
+    """
+    arguments.check_tensors("pin", tensor=tensor)
+    if tensor.device.type != "cpu":
+        raise ValueError(f"pin takes a tensor of the CPU, not of {tensor.device}")
+    if tensor.layout != torch.strided or not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg():
+        raise ValueError("pin takes a contiguous tensor without lazy conjugation; pass tensor.contiguous(), or pin the "
+                         "tensor of which it is a view")
+    if tensor.numel() == 0:
+        raise ValueError(f"pin needs at least one number, not the shape {tuple(tensor.shape)}")
+    kind = kind_of(tensor)
+    if kind:
+        raise ValueError(f"the tensor is in a HostTable of kind {kind} already; use this table")
+    if torch.cuda._is_in_bad_fork():  # pylint: disable=protected-access
+        raise reach.NotSupported("CUDA was used before the fork of this process; start this process with spawn")
+    memory = host.Registered(tensor, tensor.data_ptr(), tensor.nbytes, device=ordinal(device), pinned=tensor.is_pinned())
+    return HostTable(memory, tuple(tensor.shape), tensor.dtype, tensor)
 
 
 def copy_rows(to: torch.Tensor, source: torch.Tensor, piece_bytes: int = 64 << 20) -> None:
