@@ -94,12 +94,16 @@ def worker(device, gib):
     table = reach.torch.pin(numbers, device=device)
     print(f"pinned in {time.time() - begin:.1f} s", flush=True)
     flat = table.on(device)
+
+    def ready():
+        """Waits until all processes are here."""
+        print("ready", flush=True)
+        sys.stdin.readline()
+
     if device == 0:
         fill(flat)
+    ready()
     for width in (32, 128):
-        def ready():
-            print("ready", flush=True)
-            sys.stdin.readline()
         gbps, right = speed(flat, device, width, ready)
         print(f"{gbps} {int(right)}", flush=True)
 
@@ -111,12 +115,17 @@ def several_processes(out, gib, devices):
     processes = [subprocess.Popen([*command, str(d)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,  # pylint: disable=consider-using-with
                                   universal_newlines=True) for d in devices]
     out("; ".join(p.stdout.readline().strip() for p in processes))
-    for width in (32, 128):
+
+    def meet():
         for p in processes:
             assert p.stdout.readline() == "ready\n"
         for p in processes:
             p.stdin.write("\n")
             p.stdin.flush()
+
+    meet()  # one process has filled the memory
+    for width in (32, 128):
+        meet()
         results = [p.stdout.readline().split() for p in processes]
         out(f"shared   rows of {4 * width:3d} B: at the same time {said([(float(g), r == '1') for g, r in results])} GB/s")
     for p in processes:
