@@ -8,6 +8,7 @@
 #include "planner/format_size.h"
 #include "planner/next_step.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -304,6 +305,9 @@ static void add_device(struct advising *a)
     const struct job_request job = {.bytes = a->request->bytes,
                                     .access = a->request->access,
                                     .element_bytes = a->request->element_bytes,
+                                    .accesses = a->request->accesses,
+                                    .launch_us = a->request->launch_us,
+                                    .input_bytes = a->request->input_bytes,
                                     .fingerprint_id = a->out->fingerprint_id};
     struct strategy_answer plan;
     struct err err;
@@ -464,22 +468,32 @@ static enum choice_basis kind_basis(const struct advising *a, const struct memor
                : CHOICE_BETWEEN;
 }
 
+/* Reads the cost of the requested accesses to this kind with this strategy. Returns the factor of
+ * its translations, which is unknown if it was not measured. */
+static struct maybe_f64 read_cost(const struct advising *a, const struct memory_facts *m,
+                                  struct throughput *t, struct access_cost *cost)
+{
+    const struct reach_limit none = {.observed = false}; /* the curve contains the limit */
+    struct maybe_f64 factor;
+
+    access_cost_read(t, &none, a->request->access, a->out->transaction_bytes, cost);
+    factor = translation_factor(m, a->request->access, cost->transaction_bytes, cost->in_reach_ns);
+    if (IS_KNOWN(factor))
+        cost->scattering = factor;
+    return factor;
+}
+
 /* Fills in gbps, basis and the probed numbers. At least one region must have been probed. */
 static void predict(const struct advising *a, const struct memory_facts *m, struct memory_choice *w)
 {
-    const struct reach_limit none = {.observed = false}; /* the curve contains the limit */
     const uint64_t bytes = a->request->bytes;
     struct throughput t;
     struct access_cost cost;
-    struct maybe_f64 factor;
 
     read_curve(m, w->strategy, &t);
     w->probed_bytes = KNOWN_U64(t.curve[t.curve_count - 1].region_bytes);
     add_extrapolated(m, &t);
-    access_cost_read(&t, &none, a->request->access, a->out->transaction_bytes, &cost);
-    factor = translation_factor(m, a->request->access, cost.transaction_bytes, cost.in_reach_ns);
-    if (IS_KNOWN(factor))
-        cost.scattering = factor;
+    const struct maybe_f64 factor = read_cost(a, m, &t, &cost);
     w->probed_gbps = gbps_at(&cost, w->probed_bytes.v);
     if (!IS_KNOWN(w->probed_gbps))
         w->gbps = w->probed_gbps;
@@ -490,6 +504,70 @@ static void predict(const struct advising *a, const struct memory_facts *m, stru
     else
         w->gbps = gbps_at(&cost, bytes);
     w->basis = kind_basis(a, m, &cost, IS_KNOWN(factor), w);
+}
+
+/* ---- passes over scopes of host memory ---- */
+
+/* Returns the nanoseconds of a miss of one entry: a read of 128 bytes in the first region that is
+ * mostly out of reach, or in the largest region, divided by the share of reads that miss. */
+static double miss_ns(const struct memory_facts *m)
+{
+    enum { MOSTLY = 4 }; /* times the reach */
+    const struct curve_point *p = NULL;
+
+    for (uint32_t i = 0; i < m->curve_count; i++) {
+        if (IS_KNOWN(m->curve[i].naive_gbps) && m->curve[i].naive_gbps.v > 0)
+            p = &m->curve[i];
+        if (p && p->region_bytes >= MOSTLY * m->reach_bytes.v)
+            break;
+    }
+    if (!p || p->region_bytes <= m->reach_bytes.v)
+        return 0;
+    return FINGERPRINT_CURVE_BYTES / p->naive_gbps.v /
+           (1 - (double)m->reach_bytes.v / (double)p->region_bytes);
+}
+
+/* Returns the nanoseconds of a batch in `passes` passes, or 0 if the cost of such a scope is not
+ * known. A pass scans the whole input. It accesses its share of the rows as fast as a job that
+ * stays in the scope, but not before the TLB has loaded each entry that it touches. Rows touch
+ * E (1 - exp(-rows / E)) of E entries on average. */
+static double passes_ns(const struct advising *a, const struct memory_facts *m,
+                        const struct access_cost *cost, uint64_t passes)
+{
+    const struct memory_request *const r = a->request;
+    const uint64_t scope = (r->bytes - 1) / passes + 1;
+    const double rows = (double)r->accesses / (double)passes;
+    const double entries = (double)scope / (double)m->entry_bytes.v;
+    const double stream = a->fp->throughput.plateau_gbps.v; /* of this GPU's memory */
+    const struct maybe_f64 row = access_cost_naive_ns(cost, scope);
+    const double launch = (r->launch_us > 0 ? r->launch_us : STRATEGY_LAUNCH_US) * 1000;
+    const double scan = stream > 0 ? (double)r->accesses * r->input_bytes / stream : 0;
+    const double loads = entries * (1 - exp(-rows / entries)) * miss_ns(m);
+
+    if (!IS_KNOWN(row))
+        return 0;
+    return (double)passes *
+           ((rows * row.v > loads ? rows * row.v : loads) + (launch > scan ? launch : scan));
+}
+
+/* Returns the number of passes with which a batch takes the shortest time, and the time. Scopes
+ * halve from the whole memory down to a quarter of the reach. Returns 0 if passes are not known to
+ * be faster than one launch. */
+static uint64_t best_passes(const struct advising *a, const struct memory_facts *m,
+                            const struct access_cost *cost, double *out_ns)
+{
+    const struct maybe_f64 naive = access_cost_naive_ns(cost, a->request->bytes);
+    uint64_t best = 0;
+
+    *out_ns = IS_KNOWN(naive) ? naive.v * (double)a->request->accesses : 0;
+    for (uint64_t passes = 2; a->request->bytes / passes >= m->reach_bytes.v / 4; passes *= 2) {
+        const double ns = passes_ns(a, m, cost, passes);
+        if (ns > 0 && (*out_ns <= 0 || ns < *out_ns)) {
+            *out_ns = ns;
+            best = passes;
+        }
+    }
+    return best;
 }
 
 static double least(double a, struct maybe_f64 b)
@@ -577,6 +655,42 @@ static void add_kind_choice(struct advising *a, const struct memory_facts *m, en
     write_why(a, m, lead, w);
 }
 
+/* Adds the choice of passes over scopes if the batch is known and the passes are faster. */
+static void add_scopes(struct advising *a, const struct memory_facts *m)
+{
+    struct throughput t;
+    struct access_cost cost;
+    double ns;
+
+    if (a->request->accesses == 0 || !memory_kind_is_host(m->kind) || !IS_KNOWN(m->reach_bytes) ||
+        !IS_KNOWN(m->entry_bytes) || a->request->bytes <= m->reach_bytes.v)
+        return;
+    read_curve(m, STRATEGY_NAIVE, &t);
+    const uint64_t probed = t.curve[t.curve_count - 1].region_bytes;
+    add_extrapolated(m, &t);
+    (void)read_cost(a, m, &t, &cost);
+    const uint64_t passes = best_passes(a, m, &cost, &ns);
+    if (passes == 0)
+        return;
+    struct memory_choice *const w =
+        add_choice(a, m->kind, m->peer_uuid, STRATEGY_SCOPES, capacity_of(a->fp, m));
+    char scope[FORMAT_SIZE_BYTES];
+    char rate[FORMAT_RATE_BYTES];
+
+    w->passes = passes;
+    w->scope_bytes = (a->request->bytes - 1) / passes + 1;
+    w->gbps = KNOWN_F64((double)a->request->accesses * a->out->transaction_bytes / ns);
+    w->rank_gbps = w->gbps.v;
+    w->probed_bytes = KNOWN_U64(probed);
+    w->probed_gbps = gbps_at(&cost, probed);
+    w->sms = m->sms_to_fill;
+    w->basis = CHOICE_SCALED;
+    snprintf(w->why, sizeof(w->why),
+             "%llu passes over scopes of %s: %s, from reads within a scope, misses and launches.",
+             (unsigned long long)passes, format_size(w->scope_bytes, scope),
+             format_rate(w->gbps, rate));
+}
+
 /* Returns the number of windows with which groups were measured. It is 0 if there was no such
  * measurement, or if all SMs reach all of the memory. */
 static uint32_t windows_that_help(const struct memory_facts *m, uint64_t bytes)
@@ -620,6 +734,7 @@ static void add_kind(struct advising *a, const struct memory_facts *m)
         add_kind_choice(a, m, STRATEGY_NAIVE, 0);
         if (windows > 1)
             add_kind_choice(a, m, STRATEGY_WINDOWS, windows);
+        add_scopes(a, m);
     }
 }
 

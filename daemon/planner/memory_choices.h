@@ -34,7 +34,7 @@ struct memory_choice {
                               otherwise "" */
     const char *allocate;  /* way to allocate this memory, in a few words; static text */
     struct maybe_u64 capacity_bytes; /* largest size of one allocation of this kind */
-    enum strategy strategy;          /* naive, scopes (device memory only) or windows */
+    enum strategy strategy;          /* naive, scopes or windows */
     struct maybe_f64 gbps; /* predicted transaction bytes of useful accesses, per second */
     enum choice_basis basis;
     struct maybe_u64 probed_bytes; /* largest region that was probed with this strategy */
@@ -58,7 +58,7 @@ struct memory_left_out {
 };
 
 enum {
-    MEMORY_MAX_CHOICES = STRATEGY_WINDOWS + 1 + 2 * FINGERPRINT_MAX_MEMORY,
+    MEMORY_MAX_CHOICES = STRATEGY_WINDOWS + 1 + 3 * FINGERPRINT_MAX_MEMORY,
     MEMORY_MAX_LEFT_OUT = 1 + FINGERPRINT_MAX_MEMORY
 };
 

@@ -94,12 +94,18 @@ static const struct param rows[] = {
          "The total number of items of one batch. An item is one access by default; touches "
          "changes this. With accesses, the answer has extra bytes in total, and predictions "
          "include the time of launches. Without accesses, predictions do not include launches.",
-     .uses = {[PLANNER_PLAN] = ONE(job_request, accesses)}},
+     .uses = {[PLANNER_PLAN] = ONE(job_request, accesses),
+              [PLANNER_MEMORY] = ONE(
+                  memory_request, accesses,
+                  .about = "The number of accesses of one batch. With accesses, the choices for "
+                           "host memory include passes over scopes, and predictions of passes "
+                           "include the time of launches.")}},
     {"launch_us", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE, .by_default = "10",
      .about = "The time in microseconds of one launch, of one reset of the queues of windows, and "
               "of the wait for the slowest window. The default is an assumption. The parameter has "
               "an effect only with accesses.",
-     .uses = {[PLANNER_PLAN] = ONE(job_request, launch_us)}},
+     .uses = {[PLANNER_PLAN] = ONE(job_request, launch_us),
+              [PLANNER_MEMORY] = ONE(memory_request, launch_us)}},
     {"no_sm_binding", PARAM_FLAG, .by_default = "false",
      .about = "True if work cannot be bound to SMs.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, no_sm_binding)}},
@@ -109,7 +115,8 @@ static const struct param rows[] = {
     {"input_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
      .about = "The number of bytes of input per access. By default the job has no input: positions "
               "are computed, not read.",
-     .uses = {[PLANNER_PLAN] = ONE(job_request, input_bytes)}},
+     .uses = {[PLANNER_PLAN] = ONE(job_request, input_bytes),
+              [PLANNER_MEMORY] = ONE(memory_request, input_bytes)}},
     {"input_gbps", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
      .about = "The GB/s at which the input arrives over a link, concurrently with the work. Input "
               "that is needed again is kept in GPU memory, chunk by chunk. By default the whole "

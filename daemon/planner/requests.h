@@ -65,6 +65,9 @@ struct memory_request {
     enum memory_location location;
     uint32_t kind; /* enum memory_kind plus 1; 0 means any kind */
     uint32_t element_bytes;
+    uint64_t accesses;
+    double launch_us;
+    double input_bytes;
     const char *fingerprint_id; /* may be NULL, as in job_request */
 };
 

@@ -7,6 +7,7 @@ It needs a GPU, PyTorch, and what bench_host_tables.py needs. The parts are:
 
     choices  gather_rows of pinned and managed tables of several sizes by each strategy, and by the one that is chosen. They
              need FILE, a fingerprint of this GPU at depth memory, or PROGRAM, which then measures it in some 70 s
+    scopes   gather_rows of 32 GiB in passes over scopes of several lengths, for batches of several sizes
     sms      gather_rows of a managed table on a quarter of the SMs, while the others multiply matrices
 """
 import argparse
@@ -21,6 +22,7 @@ import tempfile
 import bench_host_tables as tables
 from bench_host_tables import GIB, gbps, torch
 import reach.torch
+from reach.torch import gather, launch
 
 ROWS = 1 << 21
 
@@ -63,6 +65,34 @@ def choices(report, source):
         report.line(f"{kind:8s} {gib:2d} GiB: " + ", ".join(line))
         table.close()
     reach.torch.use(None)
+
+
+def scopes(report):
+    """Measures passes over scopes without a plan, and one launch after a sort of the indices."""
+    report.line("== gather_rows of 32 GiB in passes over scopes, GB/s; the time of a sort is not included")
+    for kind in ("pinned", "managed"):
+        table = reach.torch.host_empty(32 * GIB // 4, kind=kind)
+        table.on().fill_(1)
+        for row in (64, 128, 256, 512):
+            view = table.on().view(-1, row // 4)
+            for rows in (min(1 << 21, (256 << 20) // row), 1 << 18, 1 << 15):
+                out = torch.empty(rows, row // 4, device="cuda")
+
+                def draw(view=view, rows=rows):
+                    return torch.randint(0, len(view), (rows,), device="cuda")
+
+                speeds = {"naive": gbps(lambda i, v=view, o=out: reach.torch.gather_rows(v, i, out=o), draw, rows * row),
+                          "sorted": gbps(lambda i, v=view, o=out: reach.torch.gather_rows(v, i, out=o),
+                                         lambda d=draw: d().sort()[0], rows * row)}
+                for mib in (512, 1024, 4096):
+                    passes = 32 * 1024 // mib
+                    way = launch.Way("scopes", "", tuple(len(view) * k // passes for k in range(passes + 1)), on_host=True)
+                    speeds[f"scopes of {mib} MiB"] = gbps(lambda i, v=view, o=out, w=way: gather.copy(v, i, o, w), draw,
+                                                         rows * row)
+                report.line(f"{kind:8s} rows of {row:3d} B, {rows:7d} of them: "
+                            + ", ".join(f"{name} {speed:.1f}" for name, speed in speeds.items()))
+        del view
+        table.close()
 
 
 class Work:
@@ -129,7 +159,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--fingerprint")
     parser.add_argument("--reachd")
-    parser.add_argument("--part", nargs="*", default=["choices", "sms"], choices=["choices", "sms"])
+    parser.add_argument("--part", nargs="*", default=["choices", "scopes", "sms"], choices=["choices", "scopes", "sms"])
     parser.add_argument("--out")
     options = parser.parse_args()
     if not torch.cuda.is_available():
@@ -140,6 +170,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         if "choices" in options.part:
             choices(report, fingerprint(options, folder))
+        if "scopes" in options.part:
+            scopes(report)
         if "sms" in options.part:
             sms(report)
     return 0

@@ -84,7 +84,7 @@ def an_answer_is_read():
 
 def host_answer(*choices):
     return {"choices": [{"kind": kind, "strategy": strategy, "gbps": gbps, "windows": windows, "scope_bytes": scope,
-                         "why": f"{kind} {strategy}"} for kind, strategy, gbps, windows, scope in choices],
+                         "passes": 2 if scope else 1, "why": f"{kind} {strategy}"} for kind, strategy, gbps, windows, scope in choices],
             "transaction_bytes": 128, "fingerprint_id": "fp0"}
 
 
@@ -94,12 +94,14 @@ def the_plan_of_host_memory_is_its_first_choice():
     ways = host_answer(("managed-host", "naive", 49.0, 0, 0), ("host-pinned", "windows", 48.0, 2, 0),
                        ("host-registered", "naive", 47.0, 0, 0), ("host-pinned", "scopes", 30.0, 0, 100),
                        ("host-pinned", "naive", 4.0, 0, 0))
-    job = planning.HostJob.of(planning.Job(table_bytes=1000, row_bytes=4, accesses=10, input_bytes=8), "pinned")
+    job = planning.HostJob.of(planning.Job(table_bytes=1000, row_bytes=4, accesses=1 << 20, input_bytes=8), "pinned")
     found = planning.read_host(ways, groups, job)
     assert (found.strategy, found.windows, found.window_of_sm) == ("windows", (0, 750, 1000), (0, 0, 1, -1, -1, 0))
     assert (found.scope_bytes, found.gbps) == (100, {"windows": 48.0, "scopes": 30.0, "naive": 4.0})
     found = planning.read_host(ways, {"topology": {"groups": []}}, job)
     assert (found.strategy, found.gbps) == ("scopes", {"scopes": 30.0, "naive": 4.0})
+    short = dataclasses.replace(job, accesses=100)  # a pass takes less time than its launch
+    assert planning.read_host(ways, {"topology": {"groups": []}}, short).strategy == "naive"
     found = planning.read_host(ways, groups, dataclasses.replace(job, kind="managed"))
     assert (found.strategy, found.scope_bytes) == ("naive", 1000)
     for kind, answer_ in (("vmm", ways), ("plain", ways), ("pinned", host_answer(("host-pinned", "naive", None, 0, 0)))):

@@ -354,8 +354,9 @@ class Reach:
                             transaction=transaction, contiguous=contiguous, gbps=gbps)
 
     def memory(self, gpu: GpuName, bytes: Optional[Size] = None, *, access: Optional[str] = None,
-               element: Optional[Size] = None, location: Optional[str] = None,
-               kind: Optional[str] = None) -> answers.Memory:
+               element: Optional[Size] = None, accesses: Optional[SupportsIndex] = None,
+               launch_us: Optional[Number] = None, input_bytes: Optional[Number] = None,
+               location: Optional[str] = None, kind: Optional[str] = None) -> answers.Memory:
         """Every kind of memory that the GPU can access. With bytes: the choices for them, best first; location="host"
         or "device": only there.
 
@@ -363,6 +364,13 @@ class Reach:
             requires this parameter.
         access: The kind of the random accesses.
         element: The size of one access, at most 1 MiB. The default is 128 bytes.
+        accesses: The number of accesses of one batch. With accesses, the choices for host memory include
+            passes over scopes, and predictions of passes include the time of launches.
+        launch_us: The time in microseconds of one launch, of one reset of the queues of windows, and of the
+            wait for the slowest window. The default is an assumption. The parameter has an effect only with
+            accesses.
+        input_bytes: The number of bytes of input per access. By default the job has no input: positions are
+            computed, not read.
         location: The location of the memory. The value any includes peer memory, which is memory of another
             GPU.
         kind: The only kind of memory in the choices. The parameter is for a table that exists and cannot be
@@ -372,7 +380,8 @@ class Reach:
         139
         """
         return self._of_gpu(answers.Memory, "memory", gpu, bytes=bytes, access=access, element=element,
-                            location=location, kind=kind)
+                            accesses=accesses, launch_us=launch_us, input_bytes=input_bytes, location=location,
+                            kind=kind)
 
     def fit(self, gpu: GpuName, bytes: Size, *, element: Optional[Size] = None, shared_bytes: Optional[Size] = None,
             blocks_per_sm: Optional[SupportsIndex] = None, reuse: Optional[str] = None) -> answers.Fit:

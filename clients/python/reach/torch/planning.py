@@ -18,6 +18,7 @@ LAUNCH_US = 6.0  # of a kernel behind another: three in place of one took 12.4 m
 # The names in answers of reachd (daemon/types/names.c) of a kind of reach.host, the usual name first.
 HOST_KINDS = {"managed": ("managed-host",), "vmm": ("host-virtual",),
               "pinned": ("host-registered-huge", "host-pinned", "host-registered")}
+TRITON_LAUNCH_US = 20.0  # of the CPU; passes that are shorter wait for their launches
 _OPTIONAL = ("written_bytes", "accesses", "launch_us")  # of no effect on the result: only on how well it is predicted
 
 
@@ -112,11 +113,17 @@ class Plan:
         return None if gbps is None else gbps * 1e9 / self.transaction_bytes
 
 
+def _pass_us(choice: Any, answer: Any, job: HostJob) -> float:
+    """Returns the predicted microseconds of one pass."""
+    return float(job.rounded() * answer["transaction_bytes"] / choice["gbps"] / 1e3 / choice["passes"])
+
+
 def read_host(answer: Any, fingerprint: Any, job: HostJob) -> Plan:
     """Returns the plan for a table in host memory: the first choice of its kind. In windows each group of SMs has a
     part of the table in proportion to its SMs, as reachd measures windows in host memory."""
     kinds = HOST_KINDS.get(job.kind, ())
-    found = [c for c in answer["choices"] if c["kind"] in kinds and c["strategy"] in STRATEGIES and c["gbps"]]
+    found = [c for c in answer["choices"] if c["kind"] in kinds and c["strategy"] in STRATEGIES and c["gbps"] and
+             (c["strategy"] != "scopes" or _pass_us(c, answer, job) > TRITON_LAUNCH_US)]
     if not found:
         raise NoPlan(f"reachd has not measured memory of kind {job.kind}")
     choices = [c for c in found if c["kind"] == next(k for k in kinds if any(c["kind"] == k for c in found))]
@@ -202,7 +209,8 @@ class Planner:
         return dataclasses.replace(found, strategy=strategy, gbps={**found.gbps, "windows": once})
 
     def _ask_host(self, gpu: str, job: HostJob) -> Plan:
-        answer = self.memory(gpu, job.table_bytes, job.row_bytes, job.access)
+        answer = self.memory(gpu, job.table_bytes, job.row_bytes, access=job.access, accesses=job.rounded(),
+                             input_bytes=float(job.input_bytes), launch_us=LAUNCH_US)
         try:
             return read_host(answer, self._source.fingerprint(gpu), job)
         except reach.ReachError as why:
@@ -224,10 +232,10 @@ class Planner:
             except reach.ReachError as why:
                 raise NoPlan(f"reachd cannot plan this table: {why}") from why
 
-    def memory(self, gpu: str, nbytes: int, row_bytes: int, access: str = "read") -> Any:
+    def memory(self, gpu: str, nbytes: int, row_bytes: int, **more: Any) -> Any:
         """Returns the answer about random accesses to rows of a table in host memory. Raises NoPlan."""
         try:
-            answer = self._source.memory(gpu, bytes=nbytes, element=row_bytes, access=access, location="host")
+            answer = self._source.memory(gpu, bytes=nbytes, element=row_bytes, location="host", **more)
             answer.check_gpu(gpu)
             return answer
         except reach.ReachError as why:

@@ -76,6 +76,55 @@ static void assert_gbps(const struct memory_choice *w, double gbps, enum choice_
 
 /* ---- a real H200 ---- */
 
+/* Passes over scopes of 32 GiB with 8-byte indices, as reach.torch ran them on another H200 (part
+ * "scopes" of tests/bench/bench_host_strategies.py). Predictions are within 20 %. */
+static void test_scopes_of_host_memory(void **state)
+{
+    static const struct {
+        uint32_t element;
+        uint64_t accesses;
+        double gbps; /* of the fastest scopes */
+    } measured[] = {{64, 2 << 20, 9.8},
+                    {128, 2 << 20, 19.0},
+                    {256, 1 << 20, 23.1},
+                    {512, 1 << 19, 31.6},
+                    {128, 1 << 18, 6.4}};
+    struct memory_request r = {.bytes = 32 * GIB,
+                               .location = LOCATION_HOST,
+                               .launch_us = 6,
+                               .input_bytes = 8,
+                               .fingerprint_id = "fp0123456789abcdef"};
+    struct err err;
+
+    (void)state;
+    load();
+    for (size_t i = 0; i < sizeof(measured) / sizeof(measured[0]); i++) {
+        r.element_bytes = measured[i].element;
+        r.accesses = measured[i].accesses;
+        assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
+        const struct memory_choice *const w = choice(MEMORY_HOST_REGISTERED_HUGE, STRATEGY_SCOPES);
+        if (fabs(w->gbps.v - measured[i].gbps) > 0.2 * measured[i].gbps)
+            fail_msg("%u bytes: %g GB/s; measured %g", r.element_bytes, w->gbps.v,
+                     measured[i].gbps);
+        assert_int_equal(w->scope_bytes, (r.bytes - 1) / w->passes + 1);
+        assert_true(w->gbps.v > choice(MEMORY_HOST_REGISTERED_HUGE, STRATEGY_NAIVE)->gbps.v);
+    }
+    r.accesses = 1000; /* the entries are not read twice */
+    assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
+    assert_null(find(MEMORY_HOST_REGISTERED_HUGE, STRATEGY_SCOPES));
+    r.accesses = 2 << 20;
+    r.launch_us = 10000; /* launches take longer than the misses */
+    assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
+    assert_null(find(MEMORY_HOST_REGISTERED_HUGE, STRATEGY_SCOPES));
+    r.accesses = 0; /* the batch is not known */
+    assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
+    assert_null(find(MEMORY_HOST_PINNED, STRATEGY_SCOPES));
+    r.bytes = 512 * MIB; /* within the reach */
+    r.accesses = 2 << 20;
+    assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
+    assert_null(find(MEMORY_HOST_PINNED, STRATEGY_SCOPES));
+}
+
 static void test_host(void **state)
 {
     (void)state;
@@ -723,21 +772,14 @@ static void test_any_fingerprint(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host),
-        cmocka_unit_test(test_between),
-        cmocka_unit_test(test_beyond),
-        cmocka_unit_test(test_other_accesses),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_extrapolated),
-        cmocka_unit_test(test_cut_by_a_limit),
-        cmocka_unit_test(test_left_out),
-        cmocka_unit_test(test_device_is_the_plan),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_one_kind),
-        cmocka_unit_test(test_peer),
-        cmocka_unit_test(test_without_a_reach),
-        cmocka_unit_test(test_random_kinds),
-        cmocka_unit_test(test_any_fingerprint),
+        cmocka_unit_test(test_host),           cmocka_unit_test(test_scopes_of_host_memory),
+        cmocka_unit_test(test_between),        cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_other_accesses), cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_extrapolated),   cmocka_unit_test(test_cut_by_a_limit),
+        cmocka_unit_test(test_left_out),       cmocka_unit_test(test_device_is_the_plan),
+        cmocka_unit_test(test_too_many),       cmocka_unit_test(test_one_kind),
+        cmocka_unit_test(test_peer),           cmocka_unit_test(test_without_a_reach),
+        cmocka_unit_test(test_random_kinds),   cmocka_unit_test(test_any_fingerprint),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
