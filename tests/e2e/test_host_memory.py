@@ -168,7 +168,8 @@ with tempfile.NamedTemporaryFile() as file:
         host.Registered(own, address, 100, pinned=True).close()
         assert own[:] == bytes(range(256)) * (9 * page // 256)
     fixed = mmap.mmap(file.fileno(), page, prot=mmap.PROT_READ)
-    address = int(next(line.split("-")[0] for line in open("/proc/self/maps") if file.name in line and " r--s " in line), 16)
+    maps = [line for line in open("/proc/self/maps") if file.name in line and " r--s " in line]
+    address = int(maps[0].split("-")[0], 16)
     text = raises(ValueError, host.Registered, fixed, address, 100)
     assert "the process cannot write memory at 0x" in text, text
 """)

@@ -5,6 +5,7 @@ runs on SM p % SMS."""
 import os
 import random
 import sys
+import warnings
 
 os.environ["TRITON_INTERPRET"] = "1"
 
@@ -18,7 +19,7 @@ import torch  # noqa: E402
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
 
-from reach.torch import add, bag, gather, kernels, launch, partitioning, planning, sample, shapes  # noqa: E402
+from reach.torch import add, bag, gather, host, kernels, launch, partitioning, planning, sample, shapes  # noqa: E402
 
 try:
     int(numpy.ones(1))
@@ -32,6 +33,7 @@ TYPES = (torch.int8, torch.uint8, torch.bool, torch.float16, torch.bfloat16, tor
          torch.float64, torch.int64, torch.complex64, torch.complex128)
 rng = random.Random(common.SEED)
 torch.manual_seed(common.SEED)
+warnings.simplefilter("ignore", host.host.PlainMemoryWarning)
 
 
 @triton.jit
@@ -225,6 +227,25 @@ def neighbors_depend_on_the_seed_alone():
             for strategy in STRATEGIES:
                 with any_shape():
                     same_bits(sample.neighbor_sample(indptr, indices, seeds, fanout, seed, strategy=strategy), wanted)
+
+
+@case
+def neighbors_of_a_graph_at_the_host_are_the_same():
+    for turn in range(common.count(4)):
+        dtype = (torch.int32, torch.int64)[turn % 2]
+        indptr, indices = random_graph(rng.randrange(1, 40), rng.choice((1, 5, 100)), dtype)
+        seeds = random_index(indptr.numel() - 1, rng.randrange(1, 60))
+        fanout, seed = rng.randrange(1, 12), rng.randrange(1 << 63)
+        wanted = sample.neighbor_sample(indptr, indices, seeds, fanout, seed, strategy="stock")
+        graph = [host.host_from(indptr), host.host_from(torch.cat([indices, indices.new_zeros(1)]))]
+        for given in ((graph[0], graph[1]), (graph[0], indices), (indptr, graph[1])):
+            same_bits(sample.neighbor_sample(*given, seeds, fanout, seed), wanted)
+            launch.forget()
+        for width in (1, 4, 32):
+            out = torch.full((seeds.numel() * fanout,), -5, dtype=dtype)
+            sample.from_host(graph[0].cpu, graph[1].cpu, seeds, fanout, seed, out, width, rng.choice((1, 4, 16)), 1,
+                             rng.choice((1, 1 << 19)))
+            same_bits(out.view(-1, fanout), wanted)
 
 
 @case

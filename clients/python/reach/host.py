@@ -287,9 +287,9 @@ class Memory:
 
 
 class Registered(Memory):
-    """Pins `nbytes` bytes at `address`, which belong to `owner`. `owner` is kept until the memory is unpinned, by close()
-    or with the last view. If the bytes are `pinned` already, nothing is registered. Raises the errors of Memory, and
-    ValueError if the process may not write the bytes, or if one of their pages is pinned."""
+    """Pins `nbytes` bytes at `address`, which belong to `owner`. `owner` is kept until the memory is unpinned, by
+    close() or with the last view. If the bytes are `pinned` already, nothing is registered. Raises the errors of
+    Memory, and ValueError if the process may not write the bytes, or if one of their pages is pinned."""
 
     def __init__(self, owner: Any, address: int, nbytes: int, *, device: int = 0, pinned: bool = False) -> None:
         self._begin(nbytes, "pinned", device)

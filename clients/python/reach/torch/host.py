@@ -5,9 +5,9 @@
     features.cpu[7] = 0                               # the CPU's view of the same memory
 
 A HostTable is one allocation of reach.host.Memory with views: `cpu`, and `on(device)` for each GPU. gather_rows,
-index_select, embedding, index_add_ and scatter_add_ accept a HostTable, or a view from `on`, and launch a kernel that
-needs no plan: the GPU reads each row over its link once. Without a GPU the views are plain CPU tensors, and PyTorch's
-own operators are used.
+index_select, embedding, index_add_, scatter_add_ and neighbor_sample accept a HostTable, or a view from `on`, and
+launch a kernel that needs no plan: the GPU reads each row over its link once. Without a GPU the views are plain CPU
+tensors, and PyTorch's own operators are used.
 
 A kernel that writes a table and the CPU that reads it see the same memory. Synchronize with the stream between both.
 """
@@ -204,18 +204,19 @@ def host_from(source: Union[torch.Tensor, str], **options: Any) -> HostTable:
 
 
 def pin(tensor: torch.Tensor, device: Device = None) -> HostTable:
-    """Pins a tensor of the CPU in place, and returns a table of kind "pinned" with `cpu` as this tensor. `device` is the
-    GPU that reads it, by default the current one; `on` gives the tensor of any other. Threads make all pages present, and
-    the driver then receives them in pieces, so Tensor.pin_memory takes longer and makes other processes wait.
+    """Pins a tensor of the CPU in place, and returns a table of kind "pinned" with `cpu` as this tensor. `device` is
+    the GPU that reads it, by default the current one; `on` gives the tensor of any other. Threads make all pages
+    present, and the driver then receives them in pieces, so Tensor.pin_memory takes longer and makes other processes
+    wait.
 
-    The tensor must be contiguous, and its memory writable. The memory is unpinned with the last of the table and its GPU
-    tensors, or by close(); the tensor stays usable. Until then a child after a fork has no private pages of the tensor. A
-    tensor that PyTorch has pinned is used without another registration. The driver pins whole pages: if two tensors share
-    a page, only one can be pinned. Several processes pin the same table if each maps it by
+    The tensor must be contiguous, and its memory writable. The memory is unpinned with the last of the table and its
+    GPU tensors, or by close(); the tensor stays usable. A child after a fork does not have private pages of a pinned
+    tensor. A tensor that PyTorch has pinned is used without another registration. The driver pins whole pages: if two
+    tensors share a page, only one can be pinned. Several processes pin the same table if each maps it by
     torch.from_file("/dev/shm/table", shared=True, size=n).
 
-    Raises ValueError if the tensor or its memory cannot be pinned, reach.NoMemory if the host or /dev/shm has no room for
-    its pages, and reach.NotSupported if the driver refuses, or after a fork. It needs PyTorch:
+    Raises ValueError if the tensor or its memory cannot be pinned, reach.NoMemory if the host or /dev/shm has no room
+    for its pages, and reach.NotSupported if the driver refuses, or after a fork. It needs PyTorch:
 
     >>> pin(torch.arange(6.0)).on().sum().item()  # doctest: +SKIP
     15.0
@@ -233,7 +234,8 @@ def pin(tensor: torch.Tensor, device: Device = None) -> HostTable:
         raise ValueError(f"the tensor is in a HostTable of kind {kind} already; use this table")
     if torch.cuda._is_in_bad_fork():  # pylint: disable=protected-access
         raise reach.NotSupported("CUDA was used before the fork of this process; start this process with spawn")
-    memory = host.Registered(tensor, tensor.data_ptr(), tensor.nbytes, device=ordinal(device), pinned=tensor.is_pinned())
+    memory = host.Registered(tensor, tensor.data_ptr(), tensor.nbytes, device=ordinal(device),
+                             pinned=tensor.is_pinned())
     return HostTable(memory, tuple(tensor.shape), tensor.dtype, tensor)
 
 

@@ -308,6 +308,13 @@ def _mix(x):
 
 
 @triton.jit
+def _drawn(seed, r, degree):
+    """Returns draws of numbers from 0 to below `degree`. r is the number of the draw."""
+    bits = _mix(_mix(seed.to(tl.uint64)) + (r.to(tl.uint64) + 1) * 0x9E3779B97F4A7C15)
+    return (((bits >> 32) * degree.to(tl.uint64)) >> 32).to(tl.int64)
+
+
+@triton.jit
 def _neighbor(indptr, seeds, count, nodes, seed, r, FANOUT: tl.constexpr):
     """Writes positions in the array of edges, and -1 for a node without neighbors. Draw k of node r is number r x
     FANOUT + k."""
@@ -315,9 +322,7 @@ def _neighbor(indptr, seeds, count, nodes, seed, r, FANOUT: tl.constexpr):
     known = (node >= 0) & (node < nodes)
     first = tl.load(indptr + node, mask=known, other=0).to(tl.int64)
     end = tl.load(indptr + node + 1, mask=known, other=0).to(tl.int64)
-    bits = _mix(_mix(seed.to(tl.uint64)) + (r.to(tl.uint64) + 1) * 0x9E3779B97F4A7C15)
-    drawn = (((bits >> 32) * (end - first).to(tl.uint64)) >> 32).to(tl.int64)
-    return tl.where(end > first, first + drawn, -1)
+    return tl.where(end > first, first + _drawn(seed, r, end - first), -1)
 
 
 @triton.jit(do_not_specialize=["count", "nodes", "seed"])
@@ -334,6 +339,46 @@ def neighbor_direct(indptr, edges, seeds, out, count, nodes, seed, FANOUT: tl.co
     r = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     p = _neighbor(indptr, seeds, count, nodes, seed, r, FANOUT)
     tl.store(out + r, tl.load(edges + p, mask=p >= 0, other=-1), mask=r < count)
+
+
+@triton.jit
+def _lists(indptr, seeds, s, total, nodes):
+    """Returns the first position and the degree of the nodes seeds[s]. Two adjacent threads load both offsets, so that
+    they are one request."""
+    node = tl.load(seeds + s, mask=s < total, other=-1).to(tl.int64)
+    known = (node >= 0) & (node < nodes)
+    c = tl.arange(0, 2)[None, :]
+    both = tl.load(indptr + (node[:, None] + c), mask=known[:, None] & (c < 2), other=0).to(tl.int64)
+    return tl.sum(tl.where(c == 0, both, 0), axis=1), tl.sum(tl.where(c == 0, -both, both), axis=1)
+
+
+@triton.jit(do_not_specialize=["total", "nodes", "seed", "pieces"])
+def neighbor_host(indptr, edges, seeds, out, total, nodes, seed, pieces, FANOUT: tl.constexpr, PADDED: tl.constexpr,
+                  SEEDS: tl.constexpr, WIDTH: tl.constexpr):
+    """Reads offsets and edges over the link, for pieces of SEEDS nodes. Adjacent threads load the draws of a node, so
+    draws from the same line are one request; a thread that stored adjacent results at once would load every other draw.
+    A list of up to WIDTH edges is loaded whole instead. The offsets of the next piece are loaded while the edges of a
+    piece are in flight."""
+    k = tl.arange(0, PADDED)[None, :]
+    c = tl.arange(0, WIDTH)
+    piece = tl.program_id(0)
+    s = piece.to(tl.int64) * SEEDS + tl.arange(0, SEEDS)
+    first, degree = _lists(indptr, seeds, s, total, nodes)
+    while piece < pieces:
+        r = tl.max_contiguous(s[:, None] * FANOUT + k, (1, 1))
+        mask = (s < total)[:, None] & (k < FANOUT)
+        drawn = _drawn(seed, r, degree[:, None])
+        whole = (degree > 0) & (degree <= WIDTH) & (WIDTH > 1)
+        v = tl.load(edges + (first[:, None] + drawn), mask=mask & ((degree > 0) & ~whole)[:, None], other=-1)
+        if WIDTH > 1:
+            edge = tl.load(edges + (first[:, None] + c[None, :]), mask=whole[:, None] & (c[None, :] < degree[:, None]),
+                           other=0)
+        piece += tl.num_programs(0)
+        s = piece.to(tl.int64) * SEEDS + tl.arange(0, SEEDS)
+        first, degree = _lists(indptr, seeds, s, total, nodes)
+        if WIDTH > 1:
+            v = tl.where(whole[:, None], tl.gather(edge, tl.minimum(drawn, WIDTH - 1).to(tl.int32), axis=1), v)
+        tl.store(out + r, v, mask=mask)
 
 
 # ---- partitioning --------------------------------------------------------------------------------

@@ -8,17 +8,22 @@ neighbor. In two steps a pass over the far smaller array of offsets writes posit
 gather_rows reads the edges there, in scopes or windows. Neighbors of one node lie together, so one pass translates
 once for all of them. Out of reach two steps gain for walks (a fanout of 1) and lose for large fanouts. The faster
 method is taken (`predicted`).
+
+If a table is at the host, requests over the link take the time. The link takes as long for 32 bytes as for a line of
+128 bytes, so adjacent threads read both offsets of a node, and others all draws of a node (`from_host`).
 """
 from __future__ import annotations
 
 import dataclasses
-from typing import Dict, Optional, Tuple
+from typing import Dict, Optional, Tuple, Union
 
 import torch
 import triton
 
-from reach.torch import arguments, gather, kernels, launch
+from reach.torch import arguments, gather, host, kernels, launch
 from reach.torch.planning import Job, NoPlan
+
+Table = Union[torch.Tensor, host.HostTable]
 
 BLOCK = 512
 LINE = 128    # bytes: a shorter access at random takes memory as long
@@ -33,6 +38,11 @@ def _met(listed_bytes: float, fanout: int, unit: int) -> float:
     return units * (1 - (1 - 1 / units) ** fanout)
 
 
+def _listed_bytes(indptr: torch.Tensor, indices: torch.Tensor) -> float:
+    """Returns the average bytes of a node's list."""
+    return indices.numel() / max(1, indptr.numel() - 1) * indices.element_size()
+
+
 def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
               fanout: int) -> Tuple[str, Dict[str, Optional[float]]]:
     """Returns (the strategy, neighbors per second of each strategy). Raises NoPlan if there is no plan.
@@ -43,8 +53,8 @@ def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
     reads all positions. Each window does too if a seed has several positions. The positions of a seed lie in one
     window, so the windows have unequal work in a piece. They drift apart by more than the L2 holds. The result is
     written twice, first with -1."""
-    device, item, nodes = indices.device, indices.element_size(), max(1, indptr.numel() - 1)
-    listed, each, count = indices.numel() / nodes * item, seeds.element_size(), seeds.numel()
+    device, item = indices.device, indices.element_size()
+    listed, each, count = _listed_bytes(indptr, indices), seeds.element_size(), seeds.numel()
     lines = 1 + _met(listed, fanout, LINE)  # and one of the offsets
     result = fanout * item
     edges = Job(table_bytes=indices.numel() * item, row_bytes=item, accesses=count, input_bytes=POSITION * fanout,
@@ -117,19 +127,36 @@ def _sample_stock(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tens
     return torch.where(positions >= 0, found, -1).view(-1, fanout)
 
 
-def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fanout: int, seed: int,
+def from_host(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fanout: int, seed: int,
+              out: torch.Tensor, width: int = 1, rows: int = 16, warps: int = 1, in_flight: int = launch.IN_FLIGHT
+              ) -> None:
+    """Samples in one pass over the link. A program takes up to `rows` nodes at a time. All programs have about
+    `in_flight` / LINE requests in flight. Lists of up to `width` neighbors are read whole."""
+    padded = triton.next_power_of_2(fanout)
+    rows = max(1, min(rows, BLOCK * warps // max(padded, width)))
+    pieces = triton.cdiv(seeds.numel(), rows)
+    lines = 1 + _met(_listed_bytes(indptr, indices), fanout, LINE)  # and one of the offsets
+    programs = min(pieces, max(1, round(in_flight / (LINE * lines * rows))))
+    with launch.on(seeds.device):
+        kernels.neighbor_host[(programs,)](indptr, indices, seeds, out, seeds.numel(), indptr.numel() - 1, seed, pieces,
+                                           FANOUT=fanout, PADDED=padded, SEEDS=rows, WIDTH=width, num_warps=warps)
+
+
+def neighbor_sample(indptr: Table, indices: Table, seeds: torch.Tensor, fanout: int, seed: int,
                     strategy: str = "") -> torch.Tensor:
     """Returns `fanout` neighbors of each node of `seeds`, drawn with replacement. The result is a tensor of len(seeds)
     x fanout numbers of the dtype of `indices`, with -1 for a node without neighbors.
 
     The neighbors of node v are indices[indptr[v]] to below indices[indptr[v + 1]]; indptr, indices and seeds are
-    int32 or int64. 0 <= seed < 2^63. The same seed gives the same result with every strategy and on a CPU.
+    int32 or int64. 0 <= seed < 2^63. The same seed gives the same result with every strategy and on a CPU. indptr and
+    indices may each be a HostTable, which the GPU of `seeds` reads over its link.
     It needs PyTorch and Triton:
 
     >>> indptr, indices = torch.tensor([0, 1, 1]), torch.tensor([7])  # doctest: +SKIP
     >>> neighbor_sample(indptr, indices, torch.tensor([0, 1]), fanout=2, seed=1).tolist()  # doctest: +SKIP
     [[7, 7], [-1, -1]]
     """
+    indptr, indices = host.on_device(indptr, seeds), host.on_device(indices, seeds)
     arguments.check_tensors("neighbor_sample", indptr=indptr, indices=indices, seeds=seeds)
     for t in (indptr, indices, seeds):
         launch.check_index(t)
@@ -137,15 +164,21 @@ def neighbor_sample(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Te
         raise ValueError("fanout must be at least 1, and seed must be from 0 to below 2^63")
     count = seeds.numel() * fanout
     contiguous = indices.is_contiguous() and indptr.is_contiguous()
-    way = None
-    if count and contiguous and indices.numel():
+    remote, way = host.kind_of(indices), None
+    if (host.kind_of(indptr) and not remote and not strategy and contiguous and count and indices.numel() and
+            (indices.is_cuda or launch.INTERPRETED)):
+        way = launch.Way("naive", "the offsets are in host memory")
+    elif count and contiguous and indices.numel():
         work = dataclasses.replace(gather.job(indices, seeds), accesses=count, input_bytes=POSITION, in_step=False)
         way = launch.choose("neighbor_sample", indices, work,
-                            strategy or _best(indptr, indices, seeds, fanout), False)
+                            strategy or ("" if remote else _best(indptr, indices, seeds, fanout)), False)
     if way is None:
         return _sample_stock(indptr, indices, seeds, fanout, seed)
     seeds, nodes, grid = seeds.contiguous(), indptr.numel() - 1, (triton.cdiv(count, BLOCK),)
     out = indices.new_empty(count)
+    if way.strategy == "naive" and (remote or host.kind_of(indptr)):
+        from_host(indptr, indices, seeds, fanout, seed, out)
+        return out.view(-1, fanout)
     with launch.on(indices.device):
         if way.strategy == "naive":
             kernels.neighbor_direct[grid](indptr, indices, seeds, out, count, nodes, seed, FANOUT=fanout,
