@@ -29,6 +29,10 @@ static const double HIDDEN = 1.02;
 /* A prediction covers this multiple of the largest region, if the speed out of reach is known. */
 enum { EXTRAPOLATED_TIMES = 4 };
 
+/* Passes are listed if they are faster than one launch by this factor. Their time was predicted
+ * within 10 % (tests/bench/bench_host_strategies.py). */
+static const double PASSES_WORTH = 1.1;
+
 /* Memory counts as reached if it is read at this share of the plateau (memory_facts.h). */
 static const double REACHED = 0.9;
 
@@ -551,18 +555,20 @@ static double passes_ns(const struct advising *a, const struct memory_facts *m,
 }
 
 /* Returns the number of passes with which a batch takes the shortest time, and the time. Scopes
- * halve from the whole memory down to a quarter of the reach. Returns 0 if passes are not known to
- * be faster than one launch. */
+ * halve from the whole memory down to a quarter of the reach, and the curve must cover them up to
+ * `longest`. Returns 0 if passes do not gain PASSES_WORTH over one launch. If one launch was not
+ * measured over all memory, its time over the longest region counts. */
 static uint64_t best_passes(const struct advising *a, const struct memory_facts *m,
-                            const struct access_cost *cost, double *out_ns)
+                            const struct access_cost *cost, uint64_t longest, double *out_ns)
 {
-    const struct maybe_f64 naive = access_cost_naive_ns(cost, a->request->bytes);
+    const uint64_t bytes = a->request->bytes;
+    const struct maybe_f64 naive = access_cost_naive_ns(cost, bytes < longest ? bytes : longest);
     uint64_t best = 0;
 
-    *out_ns = IS_KNOWN(naive) ? naive.v * (double)a->request->accesses : 0;
-    for (uint64_t passes = 2; a->request->bytes / passes >= m->reach_bytes.v / 4; passes *= 2) {
-        const double ns = passes_ns(a, m, cost, passes);
-        if (ns > 0 && (*out_ns <= 0 || ns < *out_ns)) {
+    *out_ns = IS_KNOWN(naive) ? naive.v * (double)a->request->accesses / PASSES_WORTH : 0;
+    for (uint64_t passes = 2; bytes / passes >= m->reach_bytes.v / 4; passes *= 2) {
+        const double ns = bytes / passes < longest ? passes_ns(a, m, cost, passes) : 0;
+        if (ns > 0 && ns < *out_ns) {
             *out_ns = ns;
             best = passes;
         }
@@ -669,7 +675,7 @@ static void add_scopes(struct advising *a, const struct memory_facts *m)
     const uint64_t probed = t.curve[t.curve_count - 1].region_bytes;
     add_extrapolated(m, &t);
     (void)read_cost(a, m, &t, &cost);
-    const uint64_t passes = best_passes(a, m, &cost, &ns);
+    const uint64_t passes = best_passes(a, m, &cost, t.curve[t.curve_count - 1].region_bytes, &ns);
     if (passes == 0)
         return;
     struct memory_choice *const w =

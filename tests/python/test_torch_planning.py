@@ -90,7 +90,9 @@ def host_answer(*choices):
 
 @case
 def the_plan_of_host_memory_is_its_first_choice():
-    groups = {"topology": {"groups": [{"sms": [0, 1, 5]}, {"sms": [2]}]}}
+    groups = {"topology": {"groups": [{"sms": [0, 1, 5]}, {"sms": [2]}]},
+              "memory": [{"kind": "host-pinned", "windows_reach_bytes": 2000}]}
+    none = {"topology": {"groups": []}, "memory": []}
     ways = host_answer(("managed-host", "naive", 49.0, 0, 0), ("host-pinned", "windows", 48.0, 2, 0),
                        ("host-registered", "naive", 47.0, 0, 0), ("host-pinned", "scopes", 30.0, 0, 100),
                        ("host-pinned", "naive", 4.0, 0, 0))
@@ -98,10 +100,12 @@ def the_plan_of_host_memory_is_its_first_choice():
     found = planning.read_host(ways, groups, job)
     assert (found.strategy, found.windows, found.window_of_sm) == ("windows", (0, 750, 1000), (0, 0, 1, -1, -1, 0))
     assert (found.scope_bytes, found.gbps) == (100, {"windows": 48.0, "scopes": 30.0, "naive": 4.0})
-    found = planning.read_host(ways, {"topology": {"groups": []}}, job)
+    found = planning.read_host(ways, none, job)
     assert (found.strategy, found.gbps) == ("scopes", {"scopes": 30.0, "naive": 4.0})
+    longer = dataclasses.replace(job, table_bytes=1001)  # a group reaches one window, but not two
+    assert planning.read_host(ways, groups, longer).strategy == "scopes"
     short = dataclasses.replace(job, accesses=100)  # a pass takes less time than its launch
-    assert planning.read_host(ways, {"topology": {"groups": []}}, short).strategy == "naive"
+    assert planning.read_host(ways, none, short).strategy == "naive"
     found = planning.read_host(ways, groups, dataclasses.replace(job, kind="managed"))
     assert (found.strategy, found.scope_bytes) == ("naive", 1000)
     for kind, answer_ in (("vmm", ways), ("plain", ways), ("pinned", host_answer(("host-pinned", "naive", None, 0, 0)))):
