@@ -135,14 +135,9 @@ def sweep(report, graph, kind):
     measure("PyTorch's operators", stock)
     measure("neighbor_direct", direct)
     measure("two steps", two_steps)
-    for width, rows, warps, shift in ((1, 16, 1, 15), (1, 16, 1, 16), (1, 16, 1, 17), (1, 16, 1, 18), (1, 16, 1, 19),
-                                      (1, 16, 1, 20), (1, 16, 1, 22), (1, 16, 1, 30), (1, 8, 1, 19), (1, 32, 1, 19),
-                                      (1, 64, 4, 18), (1, 64, 4, 19), (1, 64, 4, 30), (16, 16, 1, 19), (32, 16, 1, 17),
-                                      (32, 16, 1, 18), (32, 16, 1, 19), (32, 16, 1, 20), (32, 16, 1, 30),
-                                      (32, 8, 1, 19)):
-        measure(f"from_host, width {width}, {rows} nodes, {warps} warps, 2^{shift} bytes in flight",
-                lambda nodes, seed, w=width, r=rows, n=warps, s=shift: sample.from_host(
-                    indptr, indices, nodes, fanout, seed, out, w, r, n, 1 << s))
+    for lanes, shift in ((32, 19), (64, 19), (128, 16), (128, 17), (128, 18), (128, 19), (128, 20), (128, 30), (256, 19)):
+        measure(f"from_host, {lanes} lanes, 2^{shift} bytes in flight",
+                lambda nodes, seed, n=lanes, s=shift: sample.from_host(indptr, indices, nodes, fanout, seed, out, n, 1 << s))
 
 
 def main():

@@ -241,10 +241,9 @@ def neighbors_of_a_graph_at_the_host_are_the_same():
         for given in ((graph[0], graph[1]), (graph[0], indices), (indptr, graph[1])):
             same_bits(sample.neighbor_sample(*given, seeds, fanout, seed), wanted)
             launch.forget()
-        for width in (1, 4, 32):
+        for lanes in (1, 16, 128):
             out = torch.full((seeds.numel() * fanout,), -5, dtype=dtype)
-            sample.from_host(graph[0].cpu, graph[1].cpu, seeds, fanout, seed, out, width, rng.choice((1, 4, 16)), 1,
-                             rng.choice((1, 1 << 19)))
+            sample.from_host(graph[0].cpu, graph[1].cpu, seeds, fanout, seed, out, lanes, rng.choice((1, 1 << 19)))
             same_bits(out.view(-1, fanout), wanted)
 
 

@@ -354,13 +354,11 @@ def _lists(indptr, seeds, s, total, nodes):
 
 @triton.jit(do_not_specialize=["total", "nodes", "seed", "pieces"])
 def neighbor_host(indptr, edges, seeds, out, total, nodes, seed, pieces, FANOUT: tl.constexpr, PADDED: tl.constexpr,
-                  SEEDS: tl.constexpr, WIDTH: tl.constexpr):
+                  SEEDS: tl.constexpr):
     """Reads offsets and edges over the link, for pieces of SEEDS nodes. Adjacent threads load the draws of a node, so
     draws from the same line are one request; a thread that stored adjacent results at once would load every other draw.
-    A list of up to WIDTH edges is loaded whole instead. The offsets of the next piece are loaded while the edges of a
-    piece are in flight."""
+    The offsets of the next piece are loaded while the edges of a piece are in flight."""
     k = tl.arange(0, PADDED)[None, :]
-    c = tl.arange(0, WIDTH)
     piece = tl.program_id(0)
     s = piece.to(tl.int64) * SEEDS + tl.arange(0, SEEDS)
     first, degree = _lists(indptr, seeds, s, total, nodes)
@@ -368,16 +366,10 @@ def neighbor_host(indptr, edges, seeds, out, total, nodes, seed, pieces, FANOUT:
         r = tl.max_contiguous(s[:, None] * FANOUT + k, (1, 1))
         mask = (s < total)[:, None] & (k < FANOUT)
         drawn = _drawn(seed, r, degree[:, None])
-        whole = (degree > 0) & (degree <= WIDTH) & (WIDTH > 1)
-        v = tl.load(edges + (first[:, None] + drawn), mask=mask & ((degree > 0) & ~whole)[:, None], other=-1)
-        if WIDTH > 1:
-            edge = tl.load(edges + (first[:, None] + c[None, :]), mask=whole[:, None] & (c[None, :] < degree[:, None]),
-                           other=0)
+        v = tl.load(edges + (first[:, None] + drawn), mask=mask & (degree > 0)[:, None], other=-1)
         piece += tl.num_programs(0)
         s = piece.to(tl.int64) * SEEDS + tl.arange(0, SEEDS)
         first, degree = _lists(indptr, seeds, s, total, nodes)
-        if WIDTH > 1:
-            v = tl.where(whole[:, None], tl.gather(edge, tl.minimum(drawn, WIDTH - 1).to(tl.int32), axis=1), v)
         tl.store(out + r, v, mask=mask)
 
 

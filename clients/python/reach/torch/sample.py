@@ -128,18 +128,17 @@ def _sample_stock(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tens
 
 
 def from_host(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor, fanout: int, seed: int,
-              out: torch.Tensor, width: int = 1, rows: int = 16, warps: int = 1, in_flight: int = launch.IN_FLIGHT
-              ) -> None:
-    """Samples in one pass over the link. A program takes up to `rows` nodes at a time. All programs have about
-    `in_flight` / LINE requests in flight. Lists of up to `width` neighbors are read whole."""
+              out: torch.Tensor, lanes: int = 128, in_flight: int = launch.IN_FLIGHT) -> None:
+    """Samples in one pass over the link. A program of one warp takes about `lanes` draws at a time. All programs have
+    about `in_flight` / LINE requests in flight."""
     padded = triton.next_power_of_2(fanout)
-    rows = max(1, min(rows, BLOCK * warps // max(padded, width)))
+    rows = max(1, lanes // padded)
     pieces = triton.cdiv(seeds.numel(), rows)
     lines = 1 + _met(_listed_bytes(indptr, indices), fanout, LINE)  # and one of the offsets
     programs = min(pieces, max(1, round(in_flight / (LINE * lines * rows))))
     with launch.on(seeds.device):
         kernels.neighbor_host[(programs,)](indptr, indices, seeds, out, seeds.numel(), indptr.numel() - 1, seed, pieces,
-                                           FANOUT=fanout, PADDED=padded, SEEDS=rows, WIDTH=width, num_warps=warps)
+                                           FANOUT=fanout, PADDED=padded, SEEDS=rows, num_warps=1)
 
 
 def neighbor_sample(indptr: Table, indices: Table, seeds: torch.Tensor, fanout: int, seed: int,
