@@ -7,6 +7,7 @@ import pickle
 import tempfile
 import warnings
 import weakref
+from unittest import mock
 
 import common
 
@@ -68,6 +69,40 @@ def a_tensor_is_pinned_in_place():
         first, second = (torch.from_file(path, shared=True, size=1000) for _ in range(2))
         reach.torch.pin(first).cpu[999] = 5
         assert second[999] == 5
+
+
+@common.case
+def a_tensor_that_others_have_pinned_is_a_table():
+    gpu, index = torch.device("cuda", 0), torch.zeros(1, dtype=torch.int64)  # there is no GPU
+    source = torch.randn(30, 8)
+    assert tables.on_device(source, index) is source
+    with mock.patch.object(torch.Tensor, "is_pinned", lambda tensor: True), \
+            mock.patch.object(tables, "_gpu_of", lambda index: gpu), \
+            mock.patch.object(tables.HostTable, "on", lambda table, device: (table, device)):
+        table, device = tables.on_device(source, index)
+        assert (table.kind, table.shape, device) == ("pinned", source.shape, gpu)
+        assert table.cpu.data_ptr() == source.data_ptr() and tables.on_device(source, index)[0] is table
+        assert tables.kind_of(source[3:]) == "pinned"
+        part, _ = tables.on_device(source[3:], index)  # two tables of the same memory, and a third one
+        first, _ = tables.on_device(source[:2], index)
+        pinned = reach.torch.pin(source)
+        pinned.close()
+        del part, first, pinned
+        gc.collect()
+        assert tables.kind_of(source) == "pinned"
+        source.resize_(20, 4)
+        assert tables.on_device(source, index)[0].shape == (20, 4)
+        sparse, trained = torch.eye(2).to_sparse(), torch.nn.Parameter(torch.zeros(3))
+        for other in (torch.zeros(3, 4).t(), torch.zeros(0), sparse, trained):
+            assert tables.on_device(other, index) is other
+        with torch.no_grad():
+            assert tables.on_device(other, index)[0].kind == "pinned"
+        with mock.patch.object(torch.Tensor, "is_pinned", lambda tensor: False):
+            assert tables.on_device(source, index) is source
+    gone = weakref.ref(table)
+    del source, table, other, trained
+    gc.collect()
+    assert gone() is None and not tables._ranges and not tables._pinned
 
 
 @common.case

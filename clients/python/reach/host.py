@@ -288,19 +288,20 @@ class Memory:
 
 class Registered(Memory):
     """Pins `nbytes` bytes at `address`, which belong to `owner`. `owner` is kept until the memory is unpinned, by
-    close() or with the last view. If the bytes are `pinned` already, nothing is registered. Raises the errors of
-    Memory, and ValueError if the process may not write the bytes, or if one of their pages is pinned."""
+    close() or with the last view. If the bytes are `pinned` already, nothing is registered, and libreach-cuda is not
+    needed. Raises the errors of Memory, and ValueError if the process may not write the bytes, or if one of their pages
+    is pinned."""
 
     def __init__(self, owner: Any, address: int, nbytes: int, *, device: int = 0, pinned: bool = False) -> None:
         self._begin(nbytes, "pinned", device)
         self._owner = owner
-        try:
-            self._library, pool = _pools.open(device)
-        except OSError as why:
-            _pools.warn(str(why))
-            self.address, self.kind = address, PLAIN
-            return
         if not pinned:
+            try:
+                self._library, pool = _pools.open(device)
+            except OSError as why:
+                _pools.warn(str(why))
+                self.address, self.kind = address, PLAIN
+                return
             options = _Options(size=ctypes.sizeof(_Options), bytes=self.nbytes, kind=1 + KINDS.index("pinned"))
             error = _libraries.CudaError()
             _check(self._library.reach_host_register(pool, ctypes.byref(options), address, ctypes.byref(error)), error)

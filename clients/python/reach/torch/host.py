@@ -5,9 +5,9 @@
     features.cpu[7] = 0                               # the CPU's view of the same memory
 
 A HostTable is one allocation of reach.host.Memory with views: `cpu`, and `on(device)` for each GPU. gather_rows,
-index_select, embedding, index_add_, scatter_add_ and neighbor_sample accept a HostTable, or a view from `on`, and
-launch a kernel that needs no plan: the GPU reads each row over its link once. Without a GPU the views are plain CPU
-tensors, and PyTorch's own operators are used.
+index_select, embedding, embedding_bag, index_add_, scatter_add_ and neighbor_sample accept a HostTable, a view from
+`on`, or a tensor of the CPU that is pinned. They launch a kernel that needs no plan: the GPU reads each row over its
+link once. Without a GPU the views are plain CPU tensors, and PyTorch's own operators are used.
 
 A kernel that writes a table and the CPU that reads it see the same memory. Synchronize with the stream between both.
 """
@@ -17,6 +17,7 @@ import math
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 
 import reach
 from reach import host
@@ -29,7 +30,8 @@ Device = Union[None, int, str, torch.device]
 _CUDA = 2  # DLPack's number of the kind of device
 
 _lock = Lock()
-_ranges: Dict[int, Tuple[int, str]] = {}  # the bytes and the kind of each open table, by address
+_ranges: Dict[int, Tuple[int, int, str]] = {}  # the address, the bytes and the kind of each open table, by id
+_pinned: Any = WeakTensorKeyDictionary()       # the table of each tensor that PyTorch or its user has pinned
 
 
 def kind_of(tensor: torch.Tensor) -> str:
@@ -41,12 +43,12 @@ def kind_of(tensor: torch.Tensor) -> str:
     except RuntimeError:  # a tensor without storage, such as one that is traced
         return ""
     with _lock:
-        return next((kind for first, (nbytes, kind) in _ranges.items() if first <= address < first + nbytes), "")
+        return next((kind for first, nbytes, kind in _ranges.values() if first <= address < first + nbytes), "")
 
 
-def _forget(address: int) -> None:
+def _forget(number: int) -> None:
     with _lock:
-        _ranges.pop(address, None)
+        _ranges.pop(number, None)
 
 
 class HostTable:
@@ -65,10 +67,10 @@ class HostTable:
         self._views: Dict[torch.device, torch.Tensor] = {}
         self.shape, self.dtype, self.kind, self.nbytes = torch.Size(shape), dtype, memory.kind, memory.nbytes
         self.cpu = self._typed(torch.frombuffer(memory.buffer, dtype=torch.uint8)) if cpu is None else cpu
-        address = memory.address
+        number = id(memory)
         with _lock:
-            _ranges[address] = memory.nbytes, memory.kind
-        memory.before_close(lambda: _forget(address))
+            _ranges[number] = memory.address, memory.nbytes, memory.kind
+        memory.before_close(lambda: _forget(number))
 
     def _typed(self, numbers: torch.Tensor) -> torch.Tensor:
         wanted = math.prod(self.shape) * self.dtype.itemsize
@@ -136,16 +138,43 @@ def columns_empty(rows: int, columns: Sequence[Tuple[int, torch.dtype]], **optio
     return [_Columns(memory, sum(sizes), first, (rows, width), dtype) for first, (width, dtype) in zip(firsts, columns)]
 
 
+def table_of(tensor: torch.Tensor) -> Optional[HostTable]:
+    """Returns the table of a tensor of the CPU that PyTorch or its user has pinned, the same one as long as the tensor
+    lives. Returns None for any other tensor, and if a kernel could not read the tensor or would lose its gradient.
+
+    Triton checks the address again in each launch (cuPointerGetAttribute). The end of the tensor waits for the GPU,
+    because PyTorch gives its memory to the next tensor at once."""
+    readable = tensor.layout == torch.strided and tensor.is_contiguous() and tensor.numel() > 0 and tensor.is_pinned()
+    if not readable or (tensor.requires_grad and torch.is_grad_enabled()):
+        return None
+    with _lock:
+        found: Optional[HostTable] = _pinned.get(tensor)
+        if found is None or (found.cpu.data_ptr(), found.shape, found.dtype) != (tensor.data_ptr(), tensor.shape,
+                                                                                 tensor.dtype):
+            kept = tensor.detach()  # not the tensor, which then would live as long as its table
+            memory = host.Registered(kept, kept.data_ptr(), kept.nbytes, pinned=True)
+            found = _pinned[tensor] = HostTable(memory, tuple(kept.shape), kept.dtype, kept)
+        return found
+
+
+def _gpu_of(index: Any) -> Optional[torch.device]:
+    return index.device if isinstance(index, torch.Tensor) and index.is_cuda else None
+
+
 def on_device(table: Any, index: Any) -> Any:
-    """Returns the tensor of the index's GPU if `table` is a HostTable, and `table` itself otherwise."""
+    """Returns the tensor of the index's GPU if `table` is a HostTable or a pinned tensor of the CPU, and `table` itself
+    otherwise."""
+    gpu = _gpu_of(index)
     if not isinstance(table, HostTable):
-        return table
-    device = index.device if isinstance(index, torch.Tensor) else None
-    if device is None or device.type != "cuda":
+        if gpu is None or not isinstance(table, torch.Tensor) or not table.is_cpu or torch.compiler.is_compiling():
+            return table
+        found = table_of(table)
+        return table if found is None else found.on(gpu)
+    if gpu is None:
         return table.cpu
     if table.kind == host.PLAIN:
         raise RuntimeError("the table is plain memory, which no GPU reads; PlainMemoryWarning had the reason")
-    return table.on(device)
+    return table.on(gpu)
 
 
 def host_empty(shape: Size, dtype: torch.dtype = torch.float32, *, kind: Optional[str] = None,
@@ -230,7 +259,7 @@ def pin(tensor: torch.Tensor, device: Device = None) -> HostTable:
     if tensor.numel() == 0:
         raise ValueError(f"pin needs at least one number, not the shape {tuple(tensor.shape)}")
     kind = kind_of(tensor)
-    if kind:
+    if kind and tensor not in _pinned:
         raise ValueError(f"the tensor is in a HostTable of kind {kind} already; use this table")
     if torch.cuda._is_in_bad_fork():  # pylint: disable=protected-access
         raise reach.NotSupported("CUDA was used before the fork of this process; start this process with spawn")

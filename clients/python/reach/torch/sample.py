@@ -148,7 +148,7 @@ def neighbor_sample(indptr: Table, indices: Table, seeds: torch.Tensor, fanout: 
 
     The neighbors of node v are indices[indptr[v]] to below indices[indptr[v + 1]]; indptr, indices and seeds are
     int32 or int64. 0 <= seed < 2^63. The same seed gives the same result with every strategy and on a CPU. indptr and
-    indices may each be a HostTable, which the GPU of `seeds` reads over its link.
+    indices may each be a HostTable or a pinned tensor of the CPU, which the GPU of `seeds` reads over its link.
     It needs PyTorch and Triton:
 
     >>> indptr, indices = torch.tensor([0, 1, 1]), torch.tensor([7])  # doctest: +SKIP
