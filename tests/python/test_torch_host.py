@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Tests tables in host memory without a GPU: the tables are plain memory, and PyTorch's own operators are used. With
 TRITON_INTERPRET=1 the kernels run on the same tables."""
+import contextlib
 import gc
 import os
 import pickle
+import sys
 import tempfile
+import types
 import warnings
 import weakref
 from unittest import mock
@@ -103,6 +106,49 @@ def a_tensor_that_others_have_pinned_is_a_table():
     del source, table, other, trained
     gc.collect()
     assert gone() is None and not tables._ranges and not tables._pinned
+
+
+class Driver:
+    """A module cuda.bindings.driver that divides 132 SMs by multiples of 8, or fails in one call."""
+    CUresult = types.SimpleNamespace(CUDA_SUCCESS=0, FAILED=types.SimpleNamespace(name="CUDA_ERROR_NOT_SUPPORTED"))
+    CUdevResourceType = types.SimpleNamespace(CU_DEV_RESOURCE_TYPE_SM=1)
+    CUgreenCtxCreate_flags = types.SimpleNamespace(CU_GREEN_CTX_DEFAULT_STREAM=1)
+    CUstream_flags = types.SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
+
+    def __init__(self, fails=""):
+        self._fails = fails
+
+    def __getattr__(self, name):
+        values = {"cuDeviceGet": lambda number: [number], "cuDeviceGetDevResource": lambda gpu, kind: [132],
+                  "cuDevSmResourceSplitByCount": self._split, "cuDevResourceGenerateDesc": lambda parts, count: parts,
+                  "cuGreenCtxCreate": lambda sms, gpu, flags: [sms],
+                  "cuGreenCtxStreamCreate": lambda context, flags, priority: [context]}[name]
+        if name == self._fails:
+            return lambda *arguments: (self.CUresult.FAILED, None)
+        return lambda *arguments: (0, *values(*arguments))
+
+    @staticmethod
+    def _split(groups, sms, flags, count):
+        del groups, flags
+        return [-count // 8 * -8], 1, sms + -count // 8 * 8
+
+
+@common.case
+def sms_are_divided_once():
+    def divide(driver, count):
+        bindings = types.SimpleNamespace(driver=driver) if driver else None
+        with mock.patch.dict(sys.modules, {"cuda": types.ModuleType("cuda"), "cuda.bindings": bindings}), \
+                mock.patch.multiple(torch.cuda, device=contextlib.nullcontext, current_stream=mock.DEFAULT,
+                                    ExternalStream=lambda number, device: [number, device]):
+            return reach.torch.divide_sms(count, 3)
+
+    assert "pip install cuda-bindings" in common.raises(RuntimeError, divide, None, 33)
+    assert common.raises(RuntimeError, divide, Driver("cuGreenCtxCreate"), 33) == \
+        "cannot divide the SMs into 33 and others: cuGreenCtxCreate failed: CUDA_ERROR_NOT_SUPPORTED"
+    link, model = divide(Driver(), 33)
+    assert (link, model) == ([40, torch.device("cuda", 3)], [92, torch.device("cuda", 3)])
+    assert divide(Driver(), 33)[0] is link and divide(Driver(), 8)[0] == [8, torch.device("cuda", 3)]
+    assert "at least 1" in common.raises(ValueError, divide, Driver(), 0)
 
 
 @common.case

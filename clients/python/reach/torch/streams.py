@@ -22,13 +22,15 @@ def divide_sms(count: int, device: host.Device = None) -> Tuple[torch.cuda.Strea
     the second run on the others. The driver rounds `count` up, to a multiple of 8 on an H200. Other streams use all SMs.
     Later calls with the same arguments return the same streams, which exist until the process ends.
 
-    Raises RuntimeError if cuda.bindings is missing, or if the driver cannot divide the SMs in this way. The example
-    needs a GPU:
+    Raises ValueError if `count` is less than 1, and RuntimeError if cuda.bindings is missing, or if the driver cannot
+    divide the SMs in this way. The example needs a GPU:
 
     >>> link, model = divide_sms(32)  # doctest: +SKIP
     >>> with torch.cuda.stream(link):  # doctest: +SKIP
     ...     rows = gather_rows(table, index)
     """
+    if count < 1:
+        raise ValueError(f"count must be at least 1, not {count}")
     number = host.ordinal(device)
     with _lock:
         if (number, count) not in _divided:
