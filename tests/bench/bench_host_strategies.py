@@ -5,8 +5,9 @@
 
 It needs a GPU, PyTorch, and what bench_host_tables.py needs. The parts are:
 
-    choices  gather_rows of pinned and managed tables of several sizes by each strategy, and by the one that is chosen. They
-             need FILE, a fingerprint of this GPU at depth memory, or PROGRAM, which then measures it in some 70 s
+    choices  gather_rows of pinned and managed tables of several sizes by each strategy, and by the one that is chosen; also
+             of a tensor that PyTorch has pinned, and on a quarter of the SMs. They need FILE, a fingerprint of this GPU at
+             depth memory, or PROGRAM, which then measures it in some 70 s
     scopes   gather_rows of 32 GiB in passes over scopes of several lengths, for batches of several sizes
     sms      gather_rows of a managed table on a quarter of the SMs, while the others multiply matrices
 """
@@ -47,24 +48,41 @@ def choices(report, source):
     for kind, gib in [("pinned", gib) for gib in (1, 2, 4, 8, 16, 32)] + [("managed", 2), ("managed", 32)]:
         table = reach.torch.host_empty((gib * GIB // 128, 32), kind=kind)
         tables.fill(table.on().view(-1))
-        out = torch.empty(ROWS, 32, device="cuda")
-
-        def draw(table=table):
-            return torch.randint(0, len(table), (ROWS,), device="cuda")
-
-        index = draw()
-        line = []
-        for strategy in ("naive", "scopes", "windows", ""):
-            def gather(i, table=table, strategy=strategy, out=out):
-                return reach.torch.gather_rows(table, i, out=out, strategy=strategy)
+        report.line(f"{kind:8s} {gib:2d} GiB: " + by_strategy(table, table.cpu))
+        if (kind, gib) == ("pinned", 2):
             try:
-                same = torch.equal(gather(index)[:9999].cpu(), table.cpu[index[:9999].cpu()])
-                line.append(f"{strategy or 'chosen'} {gbps(gather, draw, ROWS * 128):5.1f}" + ("" if same else " WRONG"))
+                count = torch.cuda.get_device_properties(0).multi_processor_count // 4
+                with torch.cuda.stream(reach.torch.divide_sms(count)[0]):
+                    line = by_strategy(table, table.cpu)
             except RuntimeError as why:
-                line.append(f"{strategy} not possible ({str(why).rsplit(':', maxsplit=1)[-1].strip()})")
-        report.line(f"{kind:8s} {gib:2d} GiB: " + ", ".join(line))
+                line = f"not possible: {why}"
+            report.line(f"{kind:8s} {gib:2d} GiB, on a quarter of the SMs: " + line)
         table.close()
+    pinned = torch.zeros(2 * GIB // 128, 32, pin_memory=True)
+    reach.torch.index_add_(pinned, torch.arange(1 << 20, device="cuda"), torch.randn(1 << 20, 32, device="cuda"))
+    torch.cuda.synchronize()
+    report.line("a tensor of 2 GiB that PyTorch has pinned: " + by_strategy(pinned, pinned))
     reach.torch.use(None)
+
+
+def by_strategy(table, cpu):
+    """Returns GB/s of random rows of 128 bytes by each strategy, as text. `cpu` is the view of the CPU."""
+    out = torch.empty(ROWS, 32, device="cuda")
+
+    def draw():
+        return torch.randint(0, len(table), (ROWS,), device="cuda")
+
+    index = draw()
+    line = []
+    for strategy in ("naive", "scopes", "windows", ""):
+        def gather(i, strategy=strategy):
+            return reach.torch.gather_rows(table, i, out=out, strategy=strategy)
+        try:
+            same = torch.equal(gather(index)[:9999].cpu(), cpu[index[:9999].cpu()])
+            line.append(f"{strategy or 'chosen'} {gbps(gather, draw, ROWS * 128):5.1f}" + ("" if same else " WRONG"))
+        except RuntimeError as why:
+            line.append(f"{strategy} not possible ({str(why).rsplit(':', maxsplit=1)[-1].strip()})")
+    return ", ".join(line)
 
 
 def scopes(report):
