@@ -616,8 +616,8 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
     static const char *const rests[] = {[CHOICE_MEASURED] = "measured over this many bytes",
                                         [CHOICE_SIMULATED] = "simulated over this many bytes",
                                         [CHOICE_BETWEEN] = "between what was measured",
-                                        [CHOICE_EXTRAPOLATED] = "on the line through the two "
-                                                                "largest regions",
+                                        [CHOICE_EXTRAPOLATED] =
+                                            "on the line through the two largest regions",
                                         [CHOICE_SCALED] = "from other accesses that were measured"};
     char rate[FORMAT_RATE_BYTES];
     char asked[FORMAT_SIZE_BYTES];

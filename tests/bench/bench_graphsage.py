@@ -19,7 +19,6 @@ The losses of the first three batches are computed with deterministic algorithms
 ways. The losses of the timed batches are computed with atomics, so they differ in their last bits.
 """
 import argparse
-import datetime
 import gc
 import os
 import shutil
@@ -43,6 +42,7 @@ except ImportError as why:
 _BUILT = os.path.join(ROOT, "build", "release", "libreach-cuda.so.0")
 if os.path.exists(_BUILT):
     os.environ.setdefault("REACH_CUDA_LIBRARY", _BUILT)
+import bench_host_tables  # noqa: E402  (its folder has to be named first)
 import reach.pyg  # noqa: E402  (its folder has to be named first)
 import reach.torch  # noqa: E402
 
@@ -356,13 +356,10 @@ def main():
     parser.add_argument("--out")
     options = parser.parse_args()
     report = Report(options.out)
-    name = "no GPU"
     if GPU:
-        properties = torch.cuda.get_device_properties(0)
-        name = f"{properties.name} GPU-{properties.uuid}"
         torch.set_float32_matmul_precision("high")
-    report.line(f"{name}, {os.cpu_count()} CPUs, PyTorch {torch.__version__}, PyTorch Geometric "
-                f"{torch_geometric.__version__}, {datetime.date.today()}")
+        report.line(bench_host_tables.machine())
+    report.line(f"PyTorch Geometric {torch_geometric.__version__}")
     report.line("command: tests/bench/bench_graphsage.py " + " ".join(sys.argv[1:]))
     measure(options, report)
     return 0

@@ -99,7 +99,7 @@ def measure(gib, line):
     import bench_host_tables as tables  # pylint: disable=import-outside-toplevel
     import reach.torch  # pylint: disable=import-outside-toplevel
 
-    line(f"{torch.cuda.get_device_properties(0).name}, {os.cpu_count()} CPUs, PyTorch {torch.__version__}")
+    line(tables.machine())
     found = {key: {} for key in ROWS}
     for kind in KINDS:
         try:

@@ -342,12 +342,17 @@ def long(report, gib):
     table.close()
 
 
-def head(report):
+def machine():
+    """Returns the GPU, its driver, and the day."""
     properties = torch.cuda.get_device_properties(0)
     driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], check=True,
                             stdout=subprocess.PIPE, universal_newlines=True).stdout.split()[0]
-    report.line(f"{properties.name} GPU-{properties.uuid}, driver {driver}, {os.cpu_count()} CPUs, PyTorch "
-                f"{torch.__version__}, {datetime.date.today()}")
+    return (f"{properties.name} GPU-{properties.uuid}, driver {driver}, {os.cpu_count()} CPUs, PyTorch {torch.__version__}, "
+            f"{datetime.date.today()}")
+
+
+def head(report):
+    report.line(machine())
     report.line("command: tests/bench/" + " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]))
 
 
