@@ -531,27 +531,40 @@ static double miss_ns(const struct memory_facts *m)
            (1 - (double)m->reach_bytes.v / (double)p->region_bytes);
 }
 
+/* Returns the nanoseconds in which the TLB, which contains nothing of the scope, translates the
+ * rows of a pass. Rows touch E (1 - exp(-rows / E)) of E entries on average, and each is loaded
+ * once if the scope is within the reach. Otherwise each row misses until the TLB is full, and then
+ * takes `row_ns`. */
+static double translation_ns(const struct memory_facts *m, uint64_t scope, double rows,
+                             double row_ns)
+{
+    const double entries = (double)scope / (double)m->entry_bytes.v;
+    const double reached = (double)m->reach_bytes.v / (double)scope;
+
+    if (reached >= 1)
+        return entries * (1 - exp(-rows / entries)) * miss_ns(m);
+    const double until_full = fmin(rows, -entries * log(1 - reached));
+    return until_full * miss_ns(m) + (rows - until_full) * row_ns;
+}
+
 /* Returns the nanoseconds of a batch in `passes` passes, or 0 if the cost of such a scope is not
  * known. A pass scans the whole input. It accesses its share of the rows as fast as a job that
- * stays in the scope, but not before the TLB has loaded each entry that it touches. Rows touch
- * E (1 - exp(-rows / E)) of E entries on average. */
+ * stays in the scope, but not faster than the TLB translates them. */
 static double passes_ns(const struct advising *a, const struct memory_facts *m,
                         const struct access_cost *cost, uint64_t passes)
 {
     const struct memory_request *const r = a->request;
     const uint64_t scope = (r->bytes - 1) / passes + 1;
     const double rows = (double)r->accesses / (double)passes;
-    const double entries = (double)scope / (double)m->entry_bytes.v;
     const double stream = a->fp->throughput.plateau_gbps.v; /* of this GPU's memory */
     const struct maybe_f64 row = access_cost_naive_ns(cost, scope);
     const double launch = (r->launch_us > 0 ? r->launch_us : STRATEGY_LAUNCH_US) * 1000;
     const double scan = stream > 0 ? (double)r->accesses * r->input_bytes / stream : 0;
-    const double loads = entries * (1 - exp(-rows / entries)) * miss_ns(m);
 
     if (!IS_KNOWN(row))
         return 0;
     return (double)passes *
-           ((rows * row.v > loads ? rows * row.v : loads) + (launch > scan ? launch : scan));
+           (fmax(rows * row.v, translation_ns(m, scope, rows, row.v)) + fmax(launch, scan));
 }
 
 /* Returns the number of passes with which a batch takes the shortest time, and the time. Scopes
