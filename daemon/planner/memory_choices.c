@@ -531,10 +531,18 @@ static double miss_ns(const struct memory_facts *m)
            (1 - (double)m->reach_bytes.v / (double)p->region_bytes);
 }
 
+/* Returns the nanoseconds in which the TLB loads each entry that rows in `bytes` touch once. Rows
+ * touch E (1 - exp(-rows / E)) of E entries on average. */
+static double loads_ns(const struct memory_facts *m, uint64_t bytes, double rows)
+{
+    const double entries = (double)bytes / (double)m->entry_bytes.v;
+
+    return entries * (1 - exp(-rows / entries)) * miss_ns(m);
+}
+
 /* Returns the nanoseconds in which the TLB, which contains nothing of the scope, translates the
- * rows of a pass. Rows touch E (1 - exp(-rows / E)) of E entries on average, and each is loaded
- * once if the scope is within the reach. Otherwise each row misses until the TLB is full, and then
- * takes `row_ns`. */
+ * rows of a pass. Each entry is loaded once if the scope is within the reach. Otherwise each row
+ * misses until the TLB is full, and then takes `row_ns`. */
 static double translation_ns(const struct memory_facts *m, uint64_t scope, double rows,
                              double row_ns)
 {
@@ -542,9 +550,19 @@ static double translation_ns(const struct memory_facts *m, uint64_t scope, doubl
     const double reached = (double)m->reach_bytes.v / (double)scope;
 
     if (reached >= 1)
-        return entries * (1 - exp(-rows / entries)) * miss_ns(m);
+        return loads_ns(m, scope, rows);
     const double until_full = fmin(rows, -entries * log(1 - reached));
     return until_full * miss_ns(m) + (rows - until_full) * row_ns;
+}
+
+/* Returns the nanoseconds of a launch, or of its scan of the whole input if that takes longer. */
+static double scan_ns(const struct advising *a)
+{
+    const struct memory_request *const r = a->request;
+    const double launch = (r->launch_us > 0 ? r->launch_us : STRATEGY_LAUNCH_US) * 1000;
+    const double stream = a->fp->throughput.plateau_gbps.v; /* of this GPU's memory */
+
+    return stream > 0 ? fmax(launch, (double)r->accesses * r->input_bytes / stream) : launch;
 }
 
 /* Returns the nanoseconds of a batch in `passes` passes, or 0 if the cost of such a scope is not
@@ -553,36 +571,40 @@ static double translation_ns(const struct memory_facts *m, uint64_t scope, doubl
 static double passes_ns(const struct advising *a, const struct memory_facts *m,
                         const struct access_cost *cost, uint64_t passes)
 {
-    const struct memory_request *const r = a->request;
-    const uint64_t scope = (r->bytes - 1) / passes + 1;
-    const double rows = (double)r->accesses / (double)passes;
-    const double stream = a->fp->throughput.plateau_gbps.v; /* of this GPU's memory */
+    const uint64_t scope = (a->request->bytes - 1) / passes + 1;
+    const double rows = (double)a->request->accesses / (double)passes;
     const struct maybe_f64 row = access_cost_naive_ns(cost, scope);
-    const double launch = (r->launch_us > 0 ? r->launch_us : STRATEGY_LAUNCH_US) * 1000;
-    const double scan = stream > 0 ? (double)r->accesses * r->input_bytes / stream : 0;
 
     if (!IS_KNOWN(row))
         return 0;
     return (double)passes *
-           (fmax(rows * row.v, translation_ns(m, scope, rows, row.v)) + fmax(launch, scan));
+           (fmax(rows * row.v, translation_ns(m, scope, rows, row.v)) + scan_ns(a));
 }
 
-/* Returns the number of passes with which a batch takes the shortest time, and the time. Scopes
- * halve from the whole memory down to a quarter of the reach, and the curve must cover them up to
- * `longest`. Returns 0 if passes do not gain PASSES_WORTH over one launch. If one launch was not
- * measured over all memory, its time over the longest region counts. */
-static uint64_t best_passes(const struct advising *a, const struct memory_facts *m,
-                            const struct access_cost *cost, uint64_t longest, double *out_ns)
+/* Returns the nanoseconds that another strategy may take at most to be listed, or 0 if they are not
+ * known: the time of one launch, divided by PASSES_WORTH. If one launch was not measured over all
+ * memory, its time over the `longest` region counts. */
+static double most_ns(const struct advising *a, const struct access_cost *cost, uint64_t longest)
 {
     const uint64_t bytes = a->request->bytes;
     const struct maybe_f64 naive = access_cost_naive_ns(cost, bytes < longest ? bytes : longest);
+
+    return IS_KNOWN(naive) ? naive.v * (double)a->request->accesses / PASSES_WORTH : 0;
+}
+
+/* Returns the number of passes with which a batch takes the shortest time below `*ns`, and sets
+ * `*ns` to this time. Scopes halve from the whole memory down to a quarter of the reach, and the
+ * curve must cover them up to `longest`. Returns 0 if no number of passes is as fast. */
+static uint64_t best_passes(const struct advising *a, const struct memory_facts *m,
+                            const struct access_cost *cost, uint64_t longest, double *ns)
+{
+    const uint64_t bytes = a->request->bytes;
     uint64_t best = 0;
 
-    *out_ns = IS_KNOWN(naive) ? naive.v * (double)a->request->accesses / PASSES_WORTH : 0;
     for (uint64_t passes = 2; bytes / passes >= m->reach_bytes.v / 4; passes *= 2) {
-        const double ns = bytes / passes < longest ? passes_ns(a, m, cost, passes) : 0;
-        if (ns > 0 && ns < *out_ns) {
-            *out_ns = ns;
+        const double found = bytes / passes < longest ? passes_ns(a, m, cost, passes) : 0;
+        if (found > 0 && found < *ns) {
+            *ns = found;
             best = passes;
         }
     }
@@ -674,12 +696,66 @@ static void add_kind_choice(struct advising *a, const struct memory_facts *m, en
     write_why(a, m, lead, w);
 }
 
-/* Adds the choice of passes over scopes if the batch is known and the passes are faster. */
-static void add_scopes(struct advising *a, const struct memory_facts *m)
+/* Adds a choice for a batch that takes `ns`. */
+static struct memory_choice *add_batch_choice(struct advising *a, const struct memory_facts *m,
+                                              enum strategy s, const struct access_cost *cost,
+                                              uint64_t probed, double ns)
+{
+    struct memory_choice *const w = add_choice(a, m->kind, m->peer_uuid, s, capacity_of(a->fp, m));
+
+    w->gbps = KNOWN_F64((double)a->request->accesses * a->out->transaction_bytes / ns);
+    w->rank_gbps = w->gbps.v;
+    w->probed_bytes = KNOWN_U64(probed);
+    w->probed_gbps = gbps_at(cost, probed);
+    w->sms = m->sms_to_fill;
+    w->basis = CHOICE_SCALED;
+    return w;
+}
+
+static void add_scopes(struct advising *a, const struct memory_facts *m,
+                       const struct access_cost *cost, uint64_t probed, uint64_t longest)
+{
+    double ns = most_ns(a, cost, longest);
+    const uint64_t passes = best_passes(a, m, cost, longest, &ns);
+    char scope[FORMAT_SIZE_BYTES];
+    char rate[FORMAT_RATE_BYTES];
+
+    if (passes == 0)
+        return;
+    struct memory_choice *const w = add_batch_choice(a, m, STRATEGY_SCOPES, cost, probed, ns);
+    w->passes = passes;
+    w->scope_bytes = (a->request->bytes - 1) / passes + 1;
+    snprintf(w->why, sizeof(w->why),
+             "%llu passes over scopes of %s: %s, from reads within a scope, misses and launches.",
+             (unsigned long long)passes, format_size(w->scope_bytes, scope),
+             format_rate(w->gbps, rate));
+}
+
+/* After a sort by address, each entry is loaded once. The time of the sort depends on the job, so
+ * the choice ranks below the choices whose whole time is known. */
+static void add_sorted(struct advising *a, const struct memory_facts *m,
+                       const struct access_cost *cost, uint64_t probed, uint64_t longest)
+{
+    const double rows = (double)a->request->accesses;
+    const double ns =
+        fmax(rows * cost->in_reach_ns.v, loads_ns(m, a->request->bytes, rows)) + scan_ns(a);
+    char rate[FORMAT_RATE_BYTES];
+
+    if (!IS_KNOWN(cost->in_reach_ns) || !(ns < most_ns(a, cost, longest)))
+        return;
+    struct memory_choice *const w = add_batch_choice(a, m, STRATEGY_SORTED, cost, probed, ns);
+    w->rank_gbps = 0;
+    snprintf(w->why, sizeof(w->why),
+             "One launch after a sort of the accesses by address: %s without the time of the sort, "
+             "from reads within the reach and misses.",
+             format_rate(w->gbps, rate));
+}
+
+/* Adds the choices that need a batch, if the batch is known and they are faster than one launch. */
+static void add_batch_choices(struct advising *a, const struct memory_facts *m)
 {
     struct throughput t;
     struct access_cost cost;
-    double ns;
 
     if (a->request->accesses == 0 || !memory_kind_is_host(m->kind) || !IS_KNOWN(m->reach_bytes) ||
         !IS_KNOWN(m->entry_bytes) || a->request->bytes <= m->reach_bytes.v)
@@ -687,27 +763,10 @@ static void add_scopes(struct advising *a, const struct memory_facts *m)
     read_curve(m, STRATEGY_NAIVE, &t);
     const uint64_t probed = t.curve[t.curve_count - 1].region_bytes;
     add_extrapolated(m, &t);
+    const uint64_t longest = t.curve[t.curve_count - 1].region_bytes;
     (void)read_cost(a, m, &t, &cost);
-    const uint64_t passes = best_passes(a, m, &cost, t.curve[t.curve_count - 1].region_bytes, &ns);
-    if (passes == 0)
-        return;
-    struct memory_choice *const w =
-        add_choice(a, m->kind, m->peer_uuid, STRATEGY_SCOPES, capacity_of(a->fp, m));
-    char scope[FORMAT_SIZE_BYTES];
-    char rate[FORMAT_RATE_BYTES];
-
-    w->passes = passes;
-    w->scope_bytes = (a->request->bytes - 1) / passes + 1;
-    w->gbps = KNOWN_F64((double)a->request->accesses * a->out->transaction_bytes / ns);
-    w->rank_gbps = w->gbps.v;
-    w->probed_bytes = KNOWN_U64(probed);
-    w->probed_gbps = gbps_at(&cost, probed);
-    w->sms = m->sms_to_fill;
-    w->basis = CHOICE_SCALED;
-    snprintf(w->why, sizeof(w->why),
-             "%llu passes over scopes of %s: %s, from reads within a scope, misses and launches.",
-             (unsigned long long)passes, format_size(w->scope_bytes, scope),
-             format_rate(w->gbps, rate));
+    add_scopes(a, m, &cost, probed, longest);
+    add_sorted(a, m, &cost, probed, longest);
 }
 
 /* Returns the number of windows with which groups were measured. It is 0 if there was no such
@@ -753,7 +812,7 @@ static void add_kind(struct advising *a, const struct memory_facts *m)
         add_kind_choice(a, m, STRATEGY_NAIVE, 0);
         if (windows > 1)
             add_kind_choice(a, m, STRATEGY_WINDOWS, windows);
-        add_scopes(a, m);
+        add_batch_choices(a, m);
     }
 }
 
@@ -762,7 +821,7 @@ static void add_kind(struct advising *a, const struct memory_facts *m)
 static uint32_t effort_of(const struct memory_choice *w)
 {
     static const uint32_t efforts[] = {
-        [STRATEGY_NAIVE] = 0, [STRATEGY_WINDOWS] = 1, [STRATEGY_SCOPES] = 2};
+        [STRATEGY_NAIVE] = 0, [STRATEGY_WINDOWS] = 1, [STRATEGY_SCOPES] = 2, [STRATEGY_SORTED] = 3};
     enum { STRATEGY_STEP = MEMORY_KIND_COUNT, BASIS_STEP = 4 * STRATEGY_STEP };
 
     return (IS_KNOWN(w->gbps) ? 0 : BASIS_STEP) + efforts[w->strategy] * STRATEGY_STEP +

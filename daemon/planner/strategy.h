@@ -28,9 +28,11 @@ enum strategy {
     STRATEGY_FILTERED_WINDOWS,
     STRATEGY_PARTITIONED_WINDOWS,
     STRATEGY_SIDES,
-    STRATEGY_COUNT
+    STRATEGY_COUNT, /* of a plan; only answers about other kinds of memory have the next ones */
+    STRATEGY_SORTED = STRATEGY_COUNT, /* one launch after a sort of the input by address */
+    STRATEGY_ALL_COUNT
 };
-/* "naive", "scopes", "windows", "filtered-windows", "partitioned-windows", "sides" */
+/* "naive", "scopes", "windows", "filtered-windows", "partitioned-windows", "sides", "sorted" */
 const char *strategy_name(enum strategy s);
 
 /* The bottleneck: the resource that is busy while the others wait. */

@@ -95,6 +95,7 @@ def the_plan_of_host_memory_is_its_first_choice():
     none = {"topology": {"groups": []}, "memory": []}
     ways = host_answer(("managed-host", "naive", 49.0, 0, 0), ("host-pinned", "windows", 48.0, 2, 0),
                        ("host-registered", "naive", 47.0, 0, 0), ("host-pinned", "scopes", 30.0, 0, 100),
+                       ("host-pinned", "sorted", 60.0, 0, 0),  # reach.torch does not sort
                        ("host-pinned", "naive", 4.0, 0, 0))
     job = planning.HostJob.of(planning.Job(table_bytes=1000, row_bytes=4, accesses=1 << 20, input_bytes=8), "pinned")
     found = planning.read_host(ways, groups, job)

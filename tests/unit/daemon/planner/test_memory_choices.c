@@ -76,18 +76,30 @@ static void assert_gbps(const struct memory_choice *w, double gbps, enum choice_
 
 /* ---- a real H200 ---- */
 
-/* Passes over scopes of 32 GiB with 8-byte indices, as reach.torch ran them on another H200 (part
- * "scopes" of tests/bench/bench_host_strategies.py). Scopes of 512 MiB were faster than scopes of 1
- * GiB, 4 GiB and 32 GiB. Predictions are within 20 %. */
-static void test_scopes_of_host_memory(void **state)
+/* Asserts that a choice in pinned memory is within 20 % of a measured number. */
+static void assert_near(enum strategy s, uint32_t element, double gbps)
+{
+    const struct memory_choice *const w = choice(MEMORY_HOST_REGISTERED_HUGE, s);
+
+    if (fabs(w->gbps.v - gbps) > 0.2 * gbps)
+        fail_msg("%u bytes, %s: %g GB/s; measured %g", element, strategy_name(s), w->gbps.v, gbps);
+    assert_true(w->gbps.v > choice(MEMORY_HOST_REGISTERED_HUGE, STRATEGY_NAIVE)->gbps.v);
+}
+
+/* Batches in 32 GiB with 8-byte indices, as reach.torch ran them on another H200 (part "scopes" of
+ * tests/bench/bench_host_strategies.py). Scopes of 512 MiB were faster than scopes of 1 GiB, 4 GiB
+ * and 32 GiB. Predictions are within 20 %, except for 256 Ki sorted rows of 64 bytes. */
+static void test_batches_in_host_memory(void **state)
 {
     static const struct {
         uint32_t element;
         uint64_t accesses;
-        double gbps; /* in scopes of 512 MiB */
-    } measured[] = {{64, 2 << 20, 10.0},  {64, 1 << 18, 3.7},   {128, 2 << 20, 19.4},
-                    {128, 1 << 18, 6.6},  {256, 1 << 20, 23.6}, {256, 1 << 18, 12.8},
-                    {512, 1 << 19, 32.7}, {512, 1 << 18, 25.8}};
+        double scopes; /* GB/s in scopes of 512 MiB */
+        double sorted; /* GB/s after a sort of the indices, whose time is not included */
+    } measured[] = {{64, 2 << 20, 10.0, 11.1},  {64, 1 << 18, 3.7, 0},
+                    {128, 2 << 20, 19.4, 22.2}, {128, 1 << 18, 6.6, 6.5},
+                    {256, 1 << 20, 23.6, 25.1}, {256, 1 << 18, 12.8, 13.3},
+                    {512, 1 << 19, 32.7, 33.3}, {512, 1 << 18, 25.8, 27.0}};
     struct memory_request r = {.bytes = 32 * GIB,
                                .location = LOCATION_HOST,
                                .launch_us = 6,
@@ -102,12 +114,12 @@ static void test_scopes_of_host_memory(void **state)
         r.accesses = measured[i].accesses;
         assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
         const struct memory_choice *const w = choice(MEMORY_HOST_REGISTERED_HUGE, STRATEGY_SCOPES);
-        if (fabs(w->gbps.v - measured[i].gbps) > 0.2 * measured[i].gbps)
-            fail_msg("%u bytes: %g GB/s; measured %g", r.element_bytes, w->gbps.v,
-                     measured[i].gbps);
         assert_int_equal(w->scope_bytes, 512 * MIB);
         assert_int_equal(w->passes, 64);
-        assert_true(w->gbps.v > choice(MEMORY_HOST_REGISTERED_HUGE, STRATEGY_NAIVE)->gbps.v);
+        assert_near(STRATEGY_SCOPES, r.element_bytes, measured[i].scopes);
+        if (measured[i].sorted > 0)
+            assert_near(STRATEGY_SORTED, r.element_bytes, measured[i].sorted);
+        assert_int_equal(answer.choices[answer.choice_count - 1].strategy, STRATEGY_SORTED);
         r.accesses = 1 << 15; /* scopes gained less than 25 % */
         assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
         assert_null(find(MEMORY_HOST_REGISTERED_HUGE, STRATEGY_SCOPES));
@@ -115,6 +127,7 @@ static void test_scopes_of_host_memory(void **state)
     r.accesses = 1000; /* the entries are not read twice */
     assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
     assert_null(find(MEMORY_HOST_REGISTERED_HUGE, STRATEGY_SCOPES));
+    assert_null(find(MEMORY_HOST_REGISTERED_HUGE, STRATEGY_SORTED));
     r.accesses = 2 << 20;
     r.launch_us = 10000; /* launches take longer than the misses */
     assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
@@ -122,6 +135,7 @@ static void test_scopes_of_host_memory(void **state)
     r.accesses = 0; /* the batch is not known */
     assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
     assert_null(find(MEMORY_HOST_PINNED, STRATEGY_SCOPES));
+    assert_null(find(MEMORY_HOST_PINNED, STRATEGY_SORTED));
     r.bytes = 512 * MIB; /* within the reach */
     r.accesses = 2 << 20;
     assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
@@ -775,7 +789,7 @@ static void test_any_fingerprint(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host),           cmocka_unit_test(test_scopes_of_host_memory),
+        cmocka_unit_test(test_host),           cmocka_unit_test(test_batches_in_host_memory),
         cmocka_unit_test(test_between),        cmocka_unit_test(test_beyond),
         cmocka_unit_test(test_other_accesses), cmocka_unit_test(test_rows),
         cmocka_unit_test(test_extrapolated),   cmocka_unit_test(test_cut_by_a_limit),

@@ -413,12 +413,12 @@ static void test_measured_jobs(void **state)
 static void test_names(void **state)
 {
     static const char *const names[] = {
-        "naive", "scopes", "windows", "filtered-windows", "partitioned-windows", "sides"};
+        "naive", "scopes", "windows", "filtered-windows", "partitioned-windows", "sides", "sorted"};
 
     (void)state;
-    for (int i = 0; i < STRATEGY_COUNT; i++)
+    for (int i = 0; i < STRATEGY_ALL_COUNT; i++)
         assert_string_equal(strategy_name((enum strategy)i), names[i]);
-    assert_string_equal(strategy_name(STRATEGY_COUNT), "invalid");
+    assert_string_equal(strategy_name(STRATEGY_ALL_COUNT), "invalid");
 }
 
 /* ---- items with more than one access ---- */
