@@ -24,10 +24,9 @@ from reach.torch.planning import HostJob, Job, NoPlan, Plan, Planner, STRATEGIES
 from reach.torch.shapes import Shape
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU tensors: for tests
-# A kernel keeps about this number of bytes of a table at the host in flight. On an H200, half of them fill the link.
-# More of them delay the reads of kernels on other SMs: with one program for each piece, a matrix product runs at 5 to 30
-# % of its speed (docs/measurements/host-strategies-*). Short batches are done before that matters, and get a launch
-# without a queue.
+# A kernel keeps about this number of bytes of a table at the host in flight. They fill the link, and a matrix product on
+# other SMs keeps 96 % of its speed (docs/measurements/host-tables-h200-71c8ba62-2026-11-27/strategies.txt). More of them
+# delay the reads of other kernels. Short batches are done before that matters, and get a launch without a queue.
 IN_FLIGHT = 1 << 19
 SHORT = 8  # times IN_FLIGHT
 STOCK = "stock"
