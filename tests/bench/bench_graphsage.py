@@ -27,10 +27,8 @@ import time
 import traceback
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # deterministic matrix products
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "clients", "python"))
 try:
-    import torch
+    from bench_host_tables import GIB, Report, machine, torch  # which finds reach
     import torch_geometric
     from torch_geometric.data import Data
     from torch_geometric.loader import NodeLoader
@@ -39,14 +37,10 @@ try:
 except ImportError as why:
     print(f"not measured: {why}")
     sys.exit(0)
-_BUILT = os.path.join(ROOT, "build", "release", "libreach-cuda.so.0")
-if os.path.exists(_BUILT):
-    os.environ.setdefault("REACH_CUDA_LIBRARY", _BUILT)
-import bench_host_tables  # noqa: E402  (its folder has to be named first)
-import reach.pyg  # noqa: E402  (its folder has to be named first)
-import reach.torch  # noqa: E402
+import reach.pyg
+import reach.torch
 
-GIB = 1 << 30
+
 WIDTH, DEGREE, FANOUTS = 128, 15, (15, 10, 5)
 ROW = WIDTH * 4
 HIDDEN, CLASSES = 256, 172                      # classes of ogbn-papers100M
@@ -55,17 +49,6 @@ CHECKED, WARM_UP, LOADED = 3, 5, 50             # batches
 CHUNK = 1 << 26                                 # numbers that are generated at a time
 GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if GPU else "cpu")
-
-
-class Report:
-    def __init__(self, path):
-        self._file = open(path, "w", encoding="utf-8") if path else None  # pylint: disable=consider-using-with
-
-    def line(self, text=""):
-        print(text, flush=True)
-        if self._file:
-            self._file.write(text + "\n")
-            self._file.flush()
 
 
 def synchronize():
@@ -358,9 +341,9 @@ def main():
     report = Report(options.out)
     if GPU:
         torch.set_float32_matmul_precision("high")
-        report.line(bench_host_tables.machine())
+        report.line(machine())
     report.line(f"PyTorch Geometric {torch_geometric.__version__}")
-    report.line("command: tests/bench/bench_graphsage.py " + " ".join(sys.argv[1:]))
+    report.command()
     measure(options, report)
     return 0
 

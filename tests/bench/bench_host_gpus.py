@@ -8,23 +8,15 @@ GPU has its own thread, or its own process, and reads random rows with fresh ind
 the launches during which all GPUs read. Rows that differ from the CPU's are an error.
 """
 import argparse
-import datetime
 import os
 import subprocess
 import sys
 import threading
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "clients", "python"))
-try:
-    import torch
-except ImportError as why:
-    print(f"not measured: {why}")
-    sys.exit(0)
-import reach.torch  # noqa: E402  (its folder has to be named first)
+from bench_host_tables import GIB, MODULUS, Report, fill, machine, torch
+import reach.torch
 
-GIB = 1 << 30
 ROWS, LAUNCHES = 1 << 21, 12
 SHARED = "/dev/shm/reach-bench-host-gpus"
 
@@ -36,7 +28,7 @@ def speed(flat, device, width, barrier):
     out = torch.empty(ROWS, width, device=device)
     index = [torch.randint(0, len(table), (ROWS,), device=device) for _ in range(LAUNCHES)]
     reach.torch.gather_rows(table, index[0], out=out)
-    right = torch.equal(out[:4096, 0].long(), index[0][:4096] * width % 16777213)
+    right = torch.equal(out[:4096, 0].long(), index[0][:4096] * width % MODULUS)
     torch.cuda.synchronize(device)
     barrier()
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -46,13 +38,6 @@ def speed(flat, device, width, barrier):
     end.record()
     torch.cuda.synchronize(device)
     return LAUNCHES * ROWS * width * 4 / begin.elapsed_time(end) / 1e6, right
-
-
-def fill(flat):
-    for first in range(0, flat.numel(), 1 << 28):
-        count = min(1 << 28, flat.numel() - first)
-        flat[first:first + count] = torch.arange(first, first + count, device=flat.device) % 16777213
-    torch.cuda.synchronize()
 
 
 def in_threads(table, width, devices):
@@ -146,20 +131,11 @@ def main():
     if len(devices) < 2:
         print("not measured: there are no two GPUs")
         return 0
-    file = open(options.out, "w", encoding="utf-8") if options.out else None  # pylint: disable=consider-using-with
-
-    def out(line):
-        print(line, flush=True)
-        if file:
-            print(line, file=file, flush=True)
-
-    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], check=True,
-                            stdout=subprocess.PIPE, universal_newlines=True).stdout.split()[0]
-    names = ", ".join(f"{p.name} GPU-{p.uuid}" for p in map(torch.cuda.get_device_properties, devices))
-    out(f"{names}, driver {driver}, {os.cpu_count()} CPUs, PyTorch {torch.__version__}, {datetime.date.today()}")
-    out("command: tests/bench/bench_host_gpus.py " + " ".join(sys.argv[1:]))
-    one_process(out, options.gib, devices)
-    several_processes(out, options.gib, devices)
+    report = Report(options.out)
+    report.line(machine(devices))
+    report.command()
+    one_process(report.line, options.gib, devices)
+    several_processes(report.line, options.gib, devices)
     return 0
 
 

@@ -16,15 +16,12 @@ divided by the time of backward. "rows/s" are different rows divided by the time
 compared with torch.optim on a small table. Each part that fails prints its error, and the others are still measured.
 """
 import argparse
-import datetime
 import itertools
-import os
-import subprocess
 import sys
 import time
 import traceback
 
-from bench_host_tables import GIB, Report, torch
+from bench_host_tables import GIB, Report, head, torch
 import reach.torch
 from reach.torch import optimizers, shapes
 
@@ -248,12 +245,7 @@ def main():
         print("not measured: there is no GPU")
         return 0
     report = Report(options.out)
-    properties = torch.cuda.get_device_properties(0)
-    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], check=True,
-                            stdout=subprocess.PIPE, universal_newlines=True).stdout.split()[0]
-    report.line(f"{properties.name} GPU-{properties.uuid}, driver {driver}, {os.cpu_count()} CPUs, PyTorch "
-                f"{torch.__version__}, {datetime.date.today()}")
-    report.line("command: tests/bench/bench_host_modules.py " + " ".join(sys.argv[1:]))
+    head(report)
     if options.sweep:
         part(report, "sweep", sweep)
         return 0

@@ -23,10 +23,11 @@ import mmap
 import os
 import platform
 import subprocess
-import sys
 import tempfile
 import threading
 import time
+
+from lib_host import Report, Waits
 
 try:
     import numpy
@@ -41,17 +42,6 @@ PORTABLE_MAPPED = 3
 ATTACH_GLOBAL, PREFERRED_LOCATION, ACCESSED_BY, CPU = 1, 3, 5, -1
 ATTRIBUTES = {"PAGEABLE_MEMORY_ACCESS": 88, "CONCURRENT_MANAGED_ACCESS": 89,
               "PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES": 100, "HOST_NUMA_ID": 134}
-POLL = """
-import subprocess, sys, time
-with open(sys.argv[1], "w", buffering=1) as out:
-    while True:
-        begin = time.time()
-        subprocess.run(["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv"], stdout=subprocess.DEVNULL)
-        took = time.time() - begin
-        out.write(f"{begin} {took}\\n")
-        time.sleep(max(0, 0.1 - took))
-"""
-
 
 class Way:
     """One way to make memory. `piece` is in MiB."""
@@ -80,45 +70,6 @@ WAYS = ([Way(overlap=True, piece=piece) for piece in (64, 256, 512)]
         + [Way(huge=False, piece=piece) for piece in (64, 512)]
         + [Way("populate", huge=False, piece=256), Way("populate", overlap=True)]
         + [Way(kind="managed"), Way(kind="one call")])
-
-
-class Report:
-    def __init__(self, path):
-        self._file = open(path, "w", encoding="utf-8") if path else None  # pylint: disable=consider-using-with
-
-    def line(self, text=""):
-        print(text, flush=True)
-        if self._file:
-            self._file.write(text + "\n")
-            self._file.flush()
-
-
-class Waits:
-    """The calls of nvidia-smi by another process."""
-
-    def __init__(self, folder):
-        self._path = os.path.join(folder, "waits")
-        # pylint: disable-next=consider-using-with
-        self._process = subprocess.Popen([sys.executable, "-c", POLL, self._path])
-        time.sleep(1)
-
-    def longest(self, begin, end):
-        """Returns the seconds of the longest call that overlaps an interval, or 0."""
-        with open(self._path, encoding="utf-8") as file:
-            calls = [tuple(map(float, line.split())) for line in file if line.count(" ") == 1]
-        return max([took for at, took in calls if at + took > begin and at < end], default=0.0)
-
-    def settle(self, end):
-        """Returns once a call that began after `end` is recorded."""
-        while time.time() < end + 10:
-            with open(self._path, encoding="utf-8") as file:
-                if any(float(line.split()[0]) > end for line in file if line.count(" ") == 1):
-                    return
-            time.sleep(0.02)
-
-    def close(self):
-        self._process.kill()
-        self._process.wait()
 
 
 class Driver:
@@ -372,7 +323,7 @@ def main():
                            stdout=subprocess.PIPE, universal_newlines=True, check=False)
     report.line("%s, %s, %d CPUs, Linux %s, %s" % (driver.name(), query.stdout.strip(), len(os.sched_getaffinity(0)),
                                                    platform.release(), datetime.date.today()))
-    report.line("command: tests/bench/bench_host_pin.py " + " ".join(sys.argv[1:]))
+    report.command()
     report.line("huge pages: %s; NUMA nodes: %s; %d GiB available" %
                 (read_text("/sys/kernel/mm/transparent_hugepage/enabled"), read_text("/sys/devices/system/node/online"),
                  available() // GIB))

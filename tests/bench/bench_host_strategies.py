@@ -23,7 +23,8 @@ import tempfile
 import bench_host_tables as tables
 from bench_host_tables import GIB, gbps, torch
 import reach.torch
-from reach.torch import gather, launch
+from reach.torch import launch
+from reach.torch.gather import copy
 
 ROWS = 1 << 21
 
@@ -105,7 +106,7 @@ def scopes(report):
                 for mib in (512, 1024, 4096):
                     passes = 32 * 1024 // mib
                     way = launch.Way("scopes", "", tuple(len(view) * k // passes for k in range(passes + 1)), on_host=True)
-                    speeds[f"scopes of {mib} MiB"] = gbps(lambda i, v=view, o=out, w=way: gather.copy(v, i, o, w), draw,
+                    speeds[f"scopes of {mib} MiB"] = gbps(lambda i, v=view, o=out, w=way: copy(v, i, o, w), draw,
                                                          rows * row)
                 report.line(f"{kind:8s} rows of {row:3d} B, {rows:7d} of them: "
                             + ", ".join(f"{name} {speed:.1f}" for name, speed in speeds.items()))

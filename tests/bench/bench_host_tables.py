@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+from lib_host import Report, Waits
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "clients", "python"))
 try:
@@ -25,54 +27,16 @@ try:
 except ImportError as why:
     print(f"not measured: {why}")
     sys.exit(0)
+_BUILT = os.path.join(ROOT, "build", "release", "libreach-cuda.so.0")
+if os.path.exists(_BUILT):
+    os.environ.setdefault("REACH_CUDA_LIBRARY", _BUILT)
 import reach.torch  # noqa: E402  (its folder has to be named first)
 from reach.torch import shapes  # noqa: E402
 
-GIB = 1 << 30
+GIB, MODULUS = 1 << 30, 16777213
 LAUNCHES = 5
 REGISTER = dict.fromkeys(("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"),  # PyTorch 2.9 renamed it
                          "pinned_use_cuda_host_register:True,pinned_num_register_threads:8")
-POLL = """
-import subprocess, sys, time
-with open(sys.argv[1], "w", buffering=1) as out:
-    while True:
-        begin = time.time()
-        subprocess.run(["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader"], stdout=subprocess.DEVNULL)
-        took = time.time() - begin
-        out.write(f"{begin} {took}\\n")
-        time.sleep(max(0, 0.1 - took))
-"""
-
-
-class Report:
-    def __init__(self, path):
-        self._file = open(path, "w", encoding="utf-8") if path else None  # pylint: disable=consider-using-with
-
-    def line(self, text=""):
-        print(text, flush=True)
-        if self._file:
-            self._file.write(text + "\n")
-            self._file.flush()
-
-
-class Waits:
-    """The calls of nvidia-smi by another process."""
-
-    def __init__(self, folder):
-        self._path = os.path.join(folder, "waits")
-        self._process = subprocess.Popen([sys.executable, "-c", POLL, self._path])  # pylint: disable=consider-using-with
-        time.sleep(1)
-
-    def longest(self, begin, end):
-        time.sleep(0.6)
-        with open(self._path, encoding="utf-8") as file:
-            calls = [tuple(map(float, line.split())) for line in file if line.count(" ") == 1]
-        return max([took for at, took in calls if at + took > begin and at < end], default=float("nan"))
-
-    def close(self):
-        self._process.kill()
-        self._process.wait()
-
 
 def gbps(operation, draw, nbytes, launches=LAUNCHES):
     best = float("inf")
@@ -93,6 +57,7 @@ def timed(report, waits, name, call):
     begin = time.time()
     result = call()
     end = time.time()
+    waits.settle(end)
     report.line(f"{name:44s} {end - begin:7.2f} s, longest nvidia-smi {waits.longest(begin, end):.3f} s")
     return result
 
@@ -119,6 +84,7 @@ def make_beside(report, waits):
         done = subprocess.run([sys.executable, os.path.abspath(__file__), "--pin-memory"], check=True,
                               env={**os.environ, **option}, stdout=subprocess.PIPE, universal_newlines=True)
         begin, end = map(float, done.stdout.split())
+        waits.settle(end)
         report.line(f"{'pin_memory(), 16 GiB, written before' + name:44s} {end - begin:7.2f} s, longest nvidia-smi "
                     f"{waits.longest(begin, end):.3f} s")
     pinned = timed(report, waits, "torch.empty(pin_memory=True), 16 GiB",
@@ -143,10 +109,11 @@ def touch(nbytes):
 
 
 def fill(view):
+    """Writes the number of each float32 modulo MODULUS, which float32 has exactly."""
     for first in range(0, view.numel(), 1 << 28):
         count = min(1 << 28, view.numel() - first)
-        part = view[first:first + count]  # written by kernels: a copy must not cross a piece of pinned memory
-        torch.arange(first, first + count, out=part).remainder_(16777213)
+        # Written by a kernel, which converts the numbers: a plain copy must not cross a piece of pinned memory.
+        view[first:first + count] = torch.arange(first, first + count, device=view.device) % MODULUS
     torch.cuda.synchronize()
 
 
@@ -342,18 +309,18 @@ def long(report, gib):
     table.close()
 
 
-def machine():
-    """Returns the GPU, its driver, and the day."""
-    properties = torch.cuda.get_device_properties(0)
+def machine(devices=(0,)):
+    """Returns the GPUs, their driver, and the day."""
+    names = ", ".join(f"{p.name} GPU-{p.uuid}" for p in map(torch.cuda.get_device_properties, devices))
     driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], check=True,
                             stdout=subprocess.PIPE, universal_newlines=True).stdout.split()[0]
-    return (f"{properties.name} GPU-{properties.uuid}, driver {driver}, {os.cpu_count()} CPUs, PyTorch {torch.__version__}, "
+    return (f"{names}, driver {driver}, {os.cpu_count()} CPUs, PyTorch {torch.__version__}, "
             f"{datetime.date.today()}")
 
 
 def head(report):
     report.line(machine())
-    report.line("command: tests/bench/" + " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]))
+    report.command()
 
 
 def main():
