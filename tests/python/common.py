@@ -47,6 +47,17 @@ def need_torch():
         skip_all(f"reach.torch is not tested here: {why} (make check does not install PyTorch, which is gigabytes)")
 
 
+def need_interpreter():
+    """Ends the test as skipped if there is no PyTorch, no Triton, or no NumPy with which Triton's interpreter works."""
+    need_torch()
+    import numpy  # pylint: disable=import-outside-toplevel
+    try:
+        int(numpy.ones(1))
+    except TypeError:
+        skip_all("Triton's interpreter makes numbers of arrays of one element, which NumPy 2.4 refuses: "
+                 "pip install 'numpy<2.4'")
+
+
 def raises(kind, function, *arguments, **parameters):
     """Returns the text of the exception that a call raises."""
     try:
