@@ -6,9 +6,9 @@
 #include "types/name_of.h"
 #include "planner/access_cost.h"
 #include "planner/format_size.h"
+#include "planner/host_batch.h"
 #include "planner/next_step.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,10 +28,6 @@ static const double HIDDEN = 1.02;
 
 /* A prediction covers this multiple of the largest region, if the speed out of reach is known. */
 enum { EXTRAPOLATED_TIMES = 4 };
-
-/* Passes are listed if they are faster than one launch by this factor. Their time was predicted
- * within 10 % (tests/bench/bench_host_strategies.py). */
-static const double PASSES_WORTH = 1.1;
 
 /* Memory counts as reached if it is read at this share of the plateau (memory_facts.h). */
 static const double REACHED = 0.9;
@@ -510,107 +506,6 @@ static void predict(const struct advising *a, const struct memory_facts *m, stru
     w->basis = kind_basis(a, m, &cost, IS_KNOWN(factor), w);
 }
 
-/* ---- passes over scopes of host memory ---- */
-
-/* Returns the nanoseconds of a miss of one entry: a read of 128 bytes in the first region that is
- * mostly out of reach, or in the largest region, divided by the share of reads that miss. */
-static double miss_ns(const struct memory_facts *m)
-{
-    enum { MOSTLY = 4 }; /* times the reach */
-    const struct curve_point *p = NULL;
-
-    for (uint32_t i = 0; i < m->curve_count; i++) {
-        if (IS_KNOWN(m->curve[i].naive_gbps) && m->curve[i].naive_gbps.v > 0)
-            p = &m->curve[i];
-        if (p && p->region_bytes >= MOSTLY * m->reach_bytes.v)
-            break;
-    }
-    if (!p || p->region_bytes <= m->reach_bytes.v)
-        return 0;
-    return FINGERPRINT_CURVE_BYTES / p->naive_gbps.v /
-           (1 - (double)m->reach_bytes.v / (double)p->region_bytes);
-}
-
-/* Returns the nanoseconds in which the TLB loads each entry that rows in `bytes` touch once. Rows
- * touch E (1 - exp(-rows / E)) of E entries on average. */
-static double loads_ns(const struct memory_facts *m, uint64_t bytes, double rows)
-{
-    const double entries = (double)bytes / (double)m->entry_bytes.v;
-
-    return entries * (1 - exp(-rows / entries)) * miss_ns(m);
-}
-
-/* Returns the nanoseconds in which the TLB, which contains nothing of the scope, translates the
- * rows of a pass. Each entry is loaded once if the scope is within the reach. Otherwise each row
- * misses until the TLB is full, and then takes `row_ns`. */
-static double translation_ns(const struct memory_facts *m, uint64_t scope, double rows,
-                             double row_ns)
-{
-    const double entries = (double)scope / (double)m->entry_bytes.v;
-    const double reached = (double)m->reach_bytes.v / (double)scope;
-
-    if (reached >= 1)
-        return loads_ns(m, scope, rows);
-    const double until_full = fmin(rows, -entries * log(1 - reached));
-    return until_full * miss_ns(m) + (rows - until_full) * row_ns;
-}
-
-/* Returns the nanoseconds of a launch, or of its scan of the whole input if that takes longer. */
-static double scan_ns(const struct advising *a)
-{
-    const struct memory_request *const r = a->request;
-    const double launch = (r->launch_us > 0 ? r->launch_us : STRATEGY_LAUNCH_US) * 1000;
-    const double stream = a->fp->throughput.plateau_gbps.v; /* of this GPU's memory */
-
-    return stream > 0 ? fmax(launch, (double)r->accesses * r->input_bytes / stream) : launch;
-}
-
-/* Returns the nanoseconds of a batch in `passes` passes, or 0 if the cost of such a scope is not
- * known. A pass scans the whole input. It accesses its share of the rows as fast as a job that
- * stays in the scope, but not faster than the TLB translates them. */
-static double passes_ns(const struct advising *a, const struct memory_facts *m,
-                        const struct access_cost *cost, uint64_t passes)
-{
-    const uint64_t scope = (a->request->bytes - 1) / passes + 1;
-    const double rows = (double)a->request->accesses / (double)passes;
-    const struct maybe_f64 row = access_cost_naive_ns(cost, scope);
-
-    if (!IS_KNOWN(row))
-        return 0;
-    return (double)passes *
-           (fmax(rows * row.v, translation_ns(m, scope, rows, row.v)) + scan_ns(a));
-}
-
-/* Returns the nanoseconds that another strategy may take at most to be listed, or 0 if they are not
- * known: the time of one launch, divided by PASSES_WORTH. If one launch was not measured over all
- * memory, its time over the `longest` region counts. */
-static double most_ns(const struct advising *a, const struct access_cost *cost, uint64_t longest)
-{
-    const uint64_t bytes = a->request->bytes;
-    const struct maybe_f64 naive = access_cost_naive_ns(cost, bytes < longest ? bytes : longest);
-
-    return IS_KNOWN(naive) ? naive.v * (double)a->request->accesses / PASSES_WORTH : 0;
-}
-
-/* Returns the number of passes with which a batch takes the shortest time below `*ns`, and sets
- * `*ns` to this time. Scopes halve from the whole memory down to a quarter of the reach, and the
- * curve must cover them up to `longest`. Returns 0 if no number of passes is as fast. */
-static uint64_t best_passes(const struct advising *a, const struct memory_facts *m,
-                            const struct access_cost *cost, uint64_t longest, double *ns)
-{
-    const uint64_t bytes = a->request->bytes;
-    uint64_t best = 0;
-
-    for (uint64_t passes = 2; bytes / passes >= m->reach_bytes.v / 4; passes *= 2) {
-        const double found = bytes / passes < longest ? passes_ns(a, m, cost, passes) : 0;
-        if (found > 0 && found < *ns) {
-            *ns = found;
-            best = passes;
-        }
-    }
-    return best;
-}
-
 static double least(double a, struct maybe_f64 b)
 {
     return IS_KNOWN(b) && b.v < a ? b.v : a;
@@ -712,17 +607,17 @@ static struct memory_choice *add_batch_choice(struct advising *a, const struct m
     return w;
 }
 
-static void add_scopes(struct advising *a, const struct memory_facts *m,
-                       const struct access_cost *cost, uint64_t probed, uint64_t longest)
+static void add_scopes(struct advising *a, const struct memory_facts *m, const struct host_batch *b,
+                       uint64_t probed)
 {
-    double ns = most_ns(a, cost, longest);
-    const uint64_t passes = best_passes(a, m, cost, longest, &ns);
+    double ns;
+    const uint64_t passes = host_batch_passes(b, &ns);
     char scope[FORMAT_SIZE_BYTES];
     char rate[FORMAT_RATE_BYTES];
 
     if (passes == 0)
         return;
-    struct memory_choice *const w = add_batch_choice(a, m, STRATEGY_SCOPES, cost, probed, ns);
+    struct memory_choice *const w = add_batch_choice(a, m, STRATEGY_SCOPES, b->cost, probed, ns);
     w->passes = passes;
     w->scope_bytes = (a->request->bytes - 1) / passes + 1;
     snprintf(w->why, sizeof(w->why),
@@ -731,19 +626,17 @@ static void add_scopes(struct advising *a, const struct memory_facts *m,
              format_rate(w->gbps, rate));
 }
 
-/* After a sort by address, each entry is loaded once. The time of the sort depends on the job, so
- * the choice ranks below the choices whose whole time is known. */
-static void add_sorted(struct advising *a, const struct memory_facts *m,
-                       const struct access_cost *cost, uint64_t probed, uint64_t longest)
+/* The time of the sort depends on the job, so the choice ranks below the choices whose whole time
+ * is known. */
+static void add_sorted(struct advising *a, const struct memory_facts *m, const struct host_batch *b,
+                       uint64_t probed)
 {
-    const double rows = (double)a->request->accesses;
-    const double ns =
-        fmax(rows * cost->in_reach_ns.v, loads_ns(m, a->request->bytes, rows)) + scan_ns(a);
+    const double ns = host_batch_sorted_ns(b);
     char rate[FORMAT_RATE_BYTES];
 
-    if (!IS_KNOWN(cost->in_reach_ns) || !(ns < most_ns(a, cost, longest)))
+    if (ns == 0)
         return;
-    struct memory_choice *const w = add_batch_choice(a, m, STRATEGY_SORTED, cost, probed, ns);
+    struct memory_choice *const w = add_batch_choice(a, m, STRATEGY_SORTED, b->cost, probed, ns);
     w->rank_gbps = 0;
     snprintf(w->why, sizeof(w->why),
              "One launch after a sort of the accesses by address: %s without the time of the sort, "
@@ -763,10 +656,14 @@ static void add_batch_choices(struct advising *a, const struct memory_facts *m)
     read_curve(m, STRATEGY_NAIVE, &t);
     const uint64_t probed = t.curve[t.curve_count - 1].region_bytes;
     add_extrapolated(m, &t);
-    const uint64_t longest = t.curve[t.curve_count - 1].region_bytes;
     (void)read_cost(a, m, &t, &cost);
-    add_scopes(a, m, &cost, probed, longest);
-    add_sorted(a, m, &cost, probed, longest);
+    const struct host_batch b = {.request = a->request,
+                                 .memory = m,
+                                 .cost = &cost,
+                                 .longest_bytes = t.curve[t.curve_count - 1].region_bytes,
+                                 .stream_gbps = a->fp->throughput.plateau_gbps.v};
+    add_scopes(a, m, &b, probed);
+    add_sorted(a, m, &b, probed);
 }
 
 /* Returns the number of windows with which groups were measured. It is 0 if there was no such
