@@ -20,14 +20,12 @@ import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
 import reach
-from reach import host
+from reach import _dlpack, host
 from reach._locks import Lock
 from reach.torch import arguments
 
 Size = Union[int, Sequence[int]]
 Device = Union[None, int, str, torch.device]
-
-_CUDA = 2  # DLPack's number of the kind of device
 
 _lock = Lock()
 _ranges: Dict[int, Tuple[int, int, str]] = {}  # the address, the bytes and the kind of each open table, by id
@@ -35,7 +33,7 @@ _pinned: Any = WeakTensorKeyDictionary()       # the table of each tensor that P
 
 
 def kind_of(tensor: torch.Tensor) -> str:
-    """Returns the kind of the open HostTable that has the memory of a tensor, or "" if there is none."""
+    """Returns the kind of the open HostTable whose memory a tensor uses, or "" if it uses other memory."""
     if not _ranges:
         return ""
     try:
@@ -89,7 +87,7 @@ class HostTable:
         with _lock:
             if there not in self._views:
                 with torch.cuda.device(there):  # a capsule names its GPU; PyTorch copies an array of another GPU
-                    numbers = torch.from_dlpack(self._memory.__dlpack__(dl_device=(_CUDA, there.index)))
+                    numbers = torch.from_dlpack(self._memory.__dlpack__(dl_device=(_dlpack.CUDA, there.index)))
                 self._views[there] = self._typed(numbers)
                 self._memory.before_close(lambda: torch.cuda.synchronize(there))
             return self._views[there]

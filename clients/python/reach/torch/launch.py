@@ -281,9 +281,7 @@ def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_i
             return Way("naive", f"the table is in host memory: {why}", (0, table.shape[0]), on_host=True)
         fallback.say(operation, str(why))
         return None
-    if kind:
-        return dataclasses.replace(way, on_host=True)
-    if way.strategy == "naive" and not strategy and stock_is_as_good:
+    if way.strategy == "naive" and not strategy and stock_is_as_good and not way.on_host:
         fallback.say(operation, way.reason)
         return None
     return way
@@ -299,7 +297,8 @@ def _way(table: torch.Tensor, job: Job, strategy: str) -> Way:
             if capturing(table.device):
                 raise NoPlan("the first call for a table of this size is inside the capture of a CUDA graph; call "
                              "the function once before")
-            way = _ways[key] = _make(table, job, strategy)
+            way = _make(table, job, strategy)
+            way = _ways[key] = dataclasses.replace(way, on_host=isinstance(job, HostJob))
     return way
 
 
