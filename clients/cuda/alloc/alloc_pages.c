@@ -176,7 +176,7 @@ struct touch {
     atomic_uint_fast64_t next; /* first byte that no thread has taken */
     atomic_bool *written;      /* for each chunk */
     bool keep;
-    atomic_int failed; /* errno of a chunk without pages; 0 if there is none */
+    atomic_int failed; /* errno of a chunk that got no pages, or 0 */
 };
 
 /* Makes the pages of a chunk present and writable and keeps their contents. Returns errno. The

@@ -6,8 +6,8 @@
                             filter_per_worker=False, num_workers=8)
 
 With filter_per_worker=False the workers sample, and the loader reads the features in the main process. The rows arrive
-on the GPU, so batch.to("cuda") moves only the edges. `graph` is any GraphStore; a torch_geometric Data is one. The
-group of a graph with one type of nodes is None. PyTorch Geometric reads only features of nodes from a FeatureStore.
+on the GPU, so batch.to("cuda") moves only the edges. `graph` is any GraphStore; a torch_geometric Data is one. If a
+graph has one type of nodes, its group is None. PyTorch Geometric reads only features of nodes from a FeatureStore.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):
     """Stores features as HostTables. put_tensor copies a tensor or an array and keeps a HostTable as it is; with an
     index it writes these rows of a tensor of the store. get_tensor returns rows on the GPU `device`, by default the
     current one, if the index is a tensor of integers. If the index is a slice or a number, the result is a
-    view of the GPU. If the index is None, the result is the CPU's view of the whole tensor. `options` are those of
+    view on the GPU. If the index is None, the result is the CPU's view of the whole tensor. `options` are those of
     reach.torch.host_empty. Without a GPU the tables are plain memory, and rows arrive in memory of the CPU.
 
     The tables belong to one process. A worker of a loader has only the names of the tensors, and get_tensor raises
