@@ -5,8 +5,9 @@
  * after a probe of another kind. The kinds that differ most come first. Each kind gets random reads
  * over regions that double, then halvings of the gap around the cliff. At depth memory, and for
  * pinned memory, a kind also gets windows, one group alone, numbers of SMs, other accesses and
- * walks. Registered memory, whose pages the process places, is also read on each NUMA node. If the
- * time is too short for a kind, the kind is not probed and is reported as not measured.
+ * walks. Registered memory, whose pages the process places, is also read on each NUMA node, and
+ * rows of it are gathered by the CPU. If the time is too short for a kind, the kind is not probed
+ * and is reported as not measured.
  */
 #include "campaign/probes.h"
 
@@ -20,6 +21,7 @@
 enum {
     MEMORY_READ_US = 1500,
     MEMORY_RATE_US = 3000,
+    GATHER_US = 20000, /* several batches of the CPU */
     ROW_TIMES = 2,
     MEMORY_REPEATS = 2,
     MEMORY_SEED = 20241
@@ -283,6 +285,24 @@ static bool add_counts(struct memory_plan *p)
     return any;
 }
 
+/* Adds rows that the CPU gathers from registered memory, whose pages are ordinary for the CPU. Half
+ * of the range shows whether the speed depends on the size. */
+static bool add_gathers(struct memory_plan *p)
+{
+    struct probe_spec spec = read_spec(p, true);
+    bool any = false;
+
+    if (p->e.kind != MEMORY_HOST_REGISTERED)
+        return false;
+    spec.memory = MEMORY_HOST_GATHERED;
+    spec.duration_us = GATHER_US;
+    spec.points[spec.point_count++] = p->most_bytes / 2 / PROBE_LINE_BYTES * PROBE_LINE_BYTES;
+    spec.points[spec.point_count++] = p->most_bytes;
+    for (spec.transaction_bytes = 64; spec.transaction_bytes <= 512; spec.transaction_bytes *= 2)
+        any |= add(p, &spec);
+    return any;
+}
+
 /* Adds writes and atomics, which nothing does to the file. */
 static bool add_rates(struct memory_plan *p)
 {
@@ -463,8 +483,8 @@ static uint64_t expected_ms(const struct memory_plan *p)
  * short. */
 static bool schedule_kind(struct memory_plan *p, bool in_detail)
 {
-    static bool (*const steps[])(struct memory_plan * p) = {add_windows, add_alone, add_counts,
-                                                            add_rates,   add_rows,  add_walks};
+    static bool (*const steps[])(struct memory_plan * p) = {
+        add_windows, add_alone, add_counts, add_rates, add_rows, add_walks, add_gathers};
 
     if (!p->e.tried)
         return p->left >= (nsec_t)expected_ms(p) * NSEC_PER_MSEC && add_curve(p);

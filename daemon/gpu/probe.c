@@ -472,6 +472,9 @@ static enum status check_complete(const struct probe_spec *spec, struct err *err
         s = check_fields(spec, err);
     if (s == STATUS_OK && spec->node > 0 && !memory_kind_is_host(spec->memory))
         s = fail(err, "node is for memory of the host");
+    if (s == STATUS_OK && spec->memory == MEMORY_HOST_GATHERED &&
+        (spec->kind != PROBE_READ || spec->access != ACCESS_READ || spec->window_count != 1))
+        s = fail(err, "the CPU gathers rows only for reads in one window");
     if (s == STATUS_OK)
         s = check_lists(spec, err);
     return s == STATUS_OK && kinds[spec->kind].check ? kinds[spec->kind].check(spec, err) : s;

@@ -75,7 +75,9 @@
  *   write  32   each lane stores 4 bytes of 0 into its own sector
  *
  * In memory of another kind than the device's own, each access also has 64, 128, 256, 512 or 1024
- * bytes. A row of these bytes is accessed by neighboring lanes, 4 bytes each.
+ * bytes. A row of these bytes is accessed by neighboring lanes, 4 bytes each. Rows of
+ * MEMORY_HOST_GATHERED are gathered by threads of the CPU and copied, for at least `duration_us`;
+ * the counts are the gathered rows, divided evenly among the SMs.
  *
  * With `run_bytes`, the first `scattered_bytes` of the region are backed by runs of physical memory
  * of that length, and no run continues the one before. All other memory is as contiguous as the

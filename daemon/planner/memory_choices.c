@@ -56,7 +56,8 @@ static const struct {
                               "the device",
                               7},
     [MEMORY_HOST_FILE] = {"mmap of a file whose pages are in memory", 8},
-    [MEMORY_PEER] = {"cuMemCreate at the other device, accessed by this one", 9},
+    [MEMORY_HOST_GATHERED] = {"malloc or mmap; the CPU gathers rows into cuMemHostAlloc", 9},
+    [MEMORY_PEER] = {"cuMemCreate at the other device, accessed by this one", 10},
 };
 
 struct advising {
@@ -349,12 +350,17 @@ static void add_windows_edge(const struct memory_facts *m, const struct curve_po
 
 /* Adds a region EXTRAPOLATED_TIMES as long as the last one, on the line in 1 / bytes through the
  * last region and one of two thirds of its length at most. Both must be out of reach, because only
- * then does the line show the misses. */
+ * then does the line show the misses. The CPU gathers from longer regions as fast as from the last
+ * one. */
 static void add_extrapolated(const struct memory_facts *m, struct throughput *t)
 {
     const struct curve_point *const last = &t->curve[t->curve_count - 1];
     const struct curve_point *other = last;
 
+    if (m->kind == MEMORY_HOST_GATHERED) {
+        add_region(t, EXTRAPOLATED_TIMES * last->region_bytes, last->naive_gbps);
+        return;
+    }
     while (other > t->curve && other->region_bytes > last->region_bytes / 3 * 2)
         other--;
     if (other->region_bytes > last->region_bytes / 3 * 2 || !IS_KNOWN(m->plateau_gbps) ||
@@ -462,7 +468,7 @@ static enum choice_basis kind_basis(const struct advising *a, const struct memor
         return CHOICE_EXTRAPOLATED;
     return cost->basis == BASIS_MEASURED &&
                    is_probed(m->curve, m->curve_count, w->strategy, bytes) &&
-                   (is_curve || (factor_is_known && w->strategy == STRATEGY_NAIVE &&
+                   (is_curve || (factor_is_known && w->strategy != STRATEGY_WINDOWS &&
                                  bytes == w->probed_bytes.v))
                ? measured(a->fp)
                : CHOICE_BETWEEN;
@@ -530,7 +536,9 @@ static void reach_text(const struct memory_facts *m, char *out)
 
     format_size(has_reach ? m->reach_bytes.v : m->probed_bytes.v, reach);
     format_rate(m->plateau_gbps, plateau);
-    if (has_reach || m->reach_bytes.known == MAYBE_NOT_OBSERVABLE)
+    if (m->kind == MEMORY_HOST_GATHERED)
+        out[0] = '\0';
+    else if (has_reach || m->reach_bytes.known == MAYBE_NOT_OBSERVABLE)
         snprintf(out, REACH_TEXT_BYTES, "; any SM reads %s %s at full speed (%s)",
                  has_reach ? "up to" : "at least", reach, plateau);
     else if (is_cut(m))
@@ -547,7 +555,7 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
                                         [CHOICE_SIMULATED] = "simulated over this many bytes",
                                         [CHOICE_BETWEEN] = "between what was measured",
                                         [CHOICE_EXTRAPOLATED] =
-                                            "on the line through the two largest regions",
+                                            "extrapolated from the largest regions",
                                         [CHOICE_SCALED] = "from other accesses that were measured"};
     char rate[FORMAT_RATE_BYTES];
     char asked[FORMAT_SIZE_BYTES];
@@ -572,14 +580,19 @@ static void add_kind_choice(struct advising *a, const struct memory_facts *m, en
                             uint32_t windows)
 {
     struct memory_choice *const w = add_choice(a, m->kind, m->peer_uuid, s, capacity_of(a->fp, m));
-    char lead[LEAD_BYTES] = "Any SM anywhere";
+    const bool by_cpu = s == STRATEGY_CPU_GATHER;
+    char lead[LEAD_BYTES] = "";
     char mean[FORMAT_SIZE_BYTES];
 
     predict(a, m, w);
     w->rank_gbps = IS_KNOWN(w->gbps) ? w->gbps.v : UNMEASURED_SHARE * w->probed_gbps.v;
     if (m->kind == MEMORY_MANAGED_DEVICE)
         cap_at_device(a, w);
-    w->sms = m->sms_to_fill;
+    if (!by_cpu)
+        w->sms = m->sms_to_fill;
+    snprintf(lead, sizeof(lead), "%s",
+             by_cpu ? "Threads of the CPU gather rows into pinned memory, which is then copied"
+                    : "Any SM anywhere");
     if (s == STRATEGY_WINDOWS) {
         w->windows = windows;
         w->window_bytes = (a->request->bytes - 1) / windows + 1;
@@ -705,6 +718,10 @@ static void add_kind(struct advising *a, const struct memory_facts *m)
         format_size_pair(a->request->bytes, most.v, asked, there);
         leave_out(a, m->kind, m->peer_uuid, "%s are more than the %s of this memory.", asked,
                   there);
+    } else if (m->kind == MEMORY_HOST_GATHERED && a->request->access != ACCESS_READ) {
+        leave_out(a, m->kind, m->peer_uuid, "The CPU gathers rows only for reads.");
+    } else if (m->kind == MEMORY_HOST_GATHERED) {
+        add_kind_choice(a, m, STRATEGY_CPU_GATHER, 0);
     } else {
         add_kind_choice(a, m, STRATEGY_NAIVE, 0);
         if (windows > 1)
@@ -717,9 +734,12 @@ static void add_kind(struct advising *a, const struct memory_facts *m)
 
 static uint32_t effort_of(const struct memory_choice *w)
 {
-    static const uint32_t efforts[] = {
-        [STRATEGY_NAIVE] = 0, [STRATEGY_WINDOWS] = 1, [STRATEGY_SCOPES] = 2, [STRATEGY_SORTED] = 3};
-    enum { STRATEGY_STEP = MEMORY_KIND_COUNT, BASIS_STEP = 4 * STRATEGY_STEP };
+    static const uint32_t efforts[] = {[STRATEGY_NAIVE] = 0,
+                                       [STRATEGY_WINDOWS] = 1,
+                                       [STRATEGY_SCOPES] = 2,
+                                       [STRATEGY_CPU_GATHER] = 3,
+                                       [STRATEGY_SORTED] = 4};
+    enum { STRATEGY_STEP = MEMORY_KIND_COUNT, BASIS_STEP = 5 * STRATEGY_STEP };
 
     return (IS_KNOWN(w->gbps) ? 0 : BASIS_STEP) + efforts[w->strategy] * STRATEGY_STEP +
            kinds[w->kind].effort;

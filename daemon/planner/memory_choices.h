@@ -1,7 +1,7 @@
 /* memory_choices.h: lists and ranks the ways to allocate memory and to access it at random. A
  * choice is a kind of memory and a strategy: any SM anywhere (naive), passes over scopes, groups in
- * windows, or one launch after a sort of the accesses. The functions are pure, allocate nothing,
- * and may be called on any thread.
+ * windows, one launch after a sort of the accesses, or gathers by the CPU. The functions are pure,
+ * allocate nothing, and may be called on any thread.
  *
  * The choices in device memory are the options of strategy_plan, in its order. Speeds of other
  * kinds are interpolated from the regions that were probed (docs/planner.md, "Memory"). The speed
@@ -35,7 +35,7 @@ struct memory_choice {
                               otherwise "" */
     const char *allocate;  /* way to allocate this memory, in a few words; static text */
     struct maybe_u64 capacity_bytes; /* largest size of one allocation of this kind */
-    enum strategy strategy;          /* naive, scopes, windows or sorted */
+    enum strategy strategy;          /* naive, scopes, windows, sorted or cpu-gather */
     struct maybe_f64 gbps; /* predicted transaction bytes of useful accesses, per second */
     enum choice_basis basis;
     struct maybe_u64 probed_bytes; /* largest region that was probed with this strategy */
@@ -71,8 +71,9 @@ struct memory_answer {
      * bytes. Choices that may be too small come last, and among them peers come last. The order is
      * by `gbps`, or by half of `probed_gbps` if `gbps` is unknown. So a measured choice comes first
      * unless an unmeasured one promises twice its speed. Choices within STRATEGY_WORTH of one
-     * another have this order: measured before unmeasured, naive before windows before scopes,
-     * common kinds before others. Sorted is last, because its speed leaves out the sort. */
+     * another have this order: measured before unmeasured, naive before windows before scopes
+     * before gathers by the CPU, common kinds before others. Sorted is last, because its speed
+     * leaves out the sort. */
     uint32_t choice_count;
     struct memory_choice choices[MEMORY_MAX_CHOICES];
     uint32_t left_out_count;

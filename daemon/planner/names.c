@@ -14,7 +14,7 @@ NAME_FUNCTION(strategy_name,
               enum strategy, [STRATEGY_NAIVE] = "naive", [STRATEGY_SCOPES] = "scopes",
               [STRATEGY_WINDOWS] = "windows", [STRATEGY_FILTERED_WINDOWS] = "filtered-windows",
               [STRATEGY_PARTITIONED_WINDOWS] = "partitioned-windows", [STRATEGY_SIDES] = "sides",
-              [STRATEGY_SORTED] = "sorted")
+              [STRATEGY_SORTED] = "sorted", [STRATEGY_CPU_GATHER] = "cpu-gather")
 
 NAME_FUNCTION(bound_name, enum bound, [BOUND_UNKNOWN] = "unknown", [BOUND_MEMORY] = "memory",
               [BOUND_TRANSLATION] = "translation", [BOUND_INPUT] = "input", [BOUND_SCAN] = "scan",

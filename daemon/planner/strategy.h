@@ -30,9 +30,11 @@ enum strategy {
     STRATEGY_SIDES,
     STRATEGY_COUNT, /* of a plan; only answers about other kinds of memory have the next ones */
     STRATEGY_SORTED = STRATEGY_COUNT, /* one launch after a sort of the input by address */
+    STRATEGY_CPU_GATHER,              /* threads of the CPU gather, and then the rows are copied */
     STRATEGY_ALL_COUNT
 };
-/* "naive", "scopes", "windows", "filtered-windows", "partitioned-windows", "sides", "sorted" */
+/* "naive", "scopes", "windows", "filtered-windows", "partitioned-windows", "sides", "sorted",
+ * "cpu-gather" */
 const char *strategy_name(enum strategy s);
 
 /* The bottleneck: the resource that is busy while the others wait. */

@@ -11,7 +11,9 @@
  *   host-pageable         pages of the process that the driver did not allocate and does not pin:
  *                         heterogeneous memory management (HMM), or page tables of the host (ATS)
  *   host-file             a mapped file, read like host-pageable
- *   peer                  device memory of another GPU of the node
+ *   host-gathered         ordinary pages of the process, which no kernel touches: threads of the
+ * CPU gather rows into pinned memory, and then the rows are copied peer                  device
+ * memory of another GPU of the node
  */
 #ifndef REACH_TYPES_MEMORY_KIND_H
 #define REACH_TYPES_MEMORY_KIND_H
@@ -28,6 +30,7 @@ enum memory_kind {
     MEMORY_HOST_REGISTERED_HUGE,
     MEMORY_HOST_PAGEABLE,
     MEMORY_HOST_FILE,
+    MEMORY_HOST_GATHERED,
     MEMORY_PEER, /* the last kind, because a node can have several peers */
     MEMORY_KIND_COUNT
 };

@@ -18,11 +18,11 @@ NAME_FUNCTIONS(
     [MEMORY_MANAGED_HOST] = "managed-host", [MEMORY_HOST_REGISTERED] = "host-registered",
     [MEMORY_HOST_REGISTERED_HUGE] = "host-registered-huge",
     [MEMORY_HOST_PAGEABLE] = "host-pageable", [MEMORY_HOST_FILE] = "host-file",
-    [MEMORY_PEER] = "peer")
+    [MEMORY_HOST_GATHERED] = "host-gathered", [MEMORY_PEER] = "peer")
 
 bool memory_kind_is_host(enum memory_kind kind)
 {
-    return kind >= MEMORY_HOST_PINNED && kind <= MEMORY_HOST_FILE;
+    return kind >= MEMORY_HOST_PINNED && kind <= MEMORY_HOST_GATHERED;
 }
 
 NAME_FUNCTIONS(verdict, enum verdict, [VERDICT_CLEAN] = "clean", [VERDICT_DISTURBED] = "disturbed",

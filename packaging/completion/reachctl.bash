@@ -16,7 +16,7 @@ _reachctl()
     # Generated from daemon/planner/params.c by make generated: words.
     --access) mapfile -t COMPREPLY < <(compgen -W 'read atomic write' -- "$cur") && return ;;
     --location) mapfile -t COMPREPLY < <(compgen -W 'any device host' -- "$cur") && return ;;
-    --kind) mapfile -t COMPREPLY < <(compgen -W 'any device managed-device host-pinned host-virtual managed-host host-registered host-registered-huge host-pageable host-file peer' -- "$cur") && return ;;
+    --kind) mapfile -t COMPREPLY < <(compgen -W 'any device managed-device host-pinned host-virtual managed-host host-registered host-registered-huge host-pageable host-file host-gathered peer' -- "$cur") && return ;;
     --reuse) mapfile -t COMPREPLY < <(compgen -W 'same own' -- "$cur") && return ;;
     # End of the generated part.
     esac

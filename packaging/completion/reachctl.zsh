@@ -10,7 +10,7 @@ case $words[CURRENT-1] in
 # Generated from daemon/planner/params.c by make generated: words.
 --access) compadd read atomic write; return ;;
 --location) compadd any device host; return ;;
---kind) compadd any device managed-device host-pinned host-virtual managed-host host-registered host-registered-huge host-pageable host-file peer; return ;;
+--kind) compadd any device managed-device host-pinned host-virtual managed-host host-registered host-registered-huge host-pageable host-file host-gathered peer; return ;;
 --reuse) compadd same own; return ;;
 # End of the generated part.
 esac

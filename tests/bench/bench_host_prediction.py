@@ -87,9 +87,9 @@ def has_rows(call):
         return False
 
 
-def choice(choices, kinds):
-    """Returns the naive choice of the first of these kinds that is there."""
-    return next((c for kind in kinds for c in choices if c["kind"] == kind and c["strategy"] == "naive"), None)
+def choice(choices, kinds, strategy="naive"):
+    """Returns the choice with this strategy of the first of these kinds that is there."""
+    return next((c for kind in kinds for c in choices if c["kind"] == kind and c["strategy"] == strategy), None)
 
 
 def measure(gib, line):
@@ -143,7 +143,7 @@ def compare(predicted, measured, line):
     line(f"{'access':8s} {'row':>5s} {'way':8s} {'basis':13s} predicted  measured  ratio")
     for key in ROWS:
         ways = {way: choice(predicted[key], kinds) for way, kinds in KINDS.items()}
-        ways["cpu"] = choice(predicted[key], ("cpu-gather",))
+        ways["cpu"] = choice(predicted[key], ("host-gathered",), "cpu-gather")
         for way, gbps in measured[key].items():
             offer = ways[way]
             number = offer["gbps"] if offer else None

@@ -77,8 +77,8 @@ cu_result cuMemHostAlloc(void **p, size_t bytes, unsigned flags)
         r = fake_misuse(CU_ERROR_INVALID_VALUE, "flags %u of pinned memory", flags);
     if (r != CU_SUCCESS)
         return r;
-    void *const host = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                            0); /* mapped by the driver only; the processor never reads it */
+    void *const host = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (host == MAP_FAILED)
         return CU_ERROR_OUT_OF_MEMORY;
     r = add_range(MEMORY_HOST_PINNED, bytes, host, &va);

@@ -12,7 +12,7 @@
 #define WITH_KINDS                                                                                 \
     SMALL " host_memory=8G managed-device" KIND "host-pinned" KIND "host-virtual" KIND             \
           "managed-host" KIND "host-registered" KIND "host-pageable" KIND "host-file" KIND         \
-          "peer" KIND
+          "host-gathered" KIND "peer" KIND
 
 static struct probe_spec memory_spec(enum memory_kind kind)
 {
@@ -39,15 +39,22 @@ static enum status use_kind(struct gpu *gpu, enum memory_kind kind, enum reason 
 {
     struct probe_spec spec = memory_spec(kind);
     struct probe_result r;
-    enum status s = gpu_run(gpu, &spec, &r, err);
+    enum status s;
 
+    if (kind == MEMORY_HOST_GATHERED)
+        spec.point_count = spec.repeats = 1;
+    s = gpu_run(gpu, &spec, &r, err);
     *out = REASON_NONE;
     if (s != STATUS_OK)
         return s;
     *out = r.conditions.memory_bytes.reason;
     assert_int_equal(r.value_count > 0, IS_KNOWN(r.conditions.memory_bytes));
     if (*out == REASON_NONE) {
-        assert_true(r.conditions.memory_bytes.v >= 16 * MIB);
+        assert_true(r.conditions.memory_bytes.v >= spec.points[spec.point_count - 1]);
+        if (kind == MEMORY_HOST_GATHERED) { /* by the real CPU, not by the model */
+            probe_result_free(&r);
+            return s;
+        }
         assert_true(gbps_at(&spec, &r, 0) > 3 * gbps_at(&spec, &r, 1));
         probe_result_free(&r);
         spec = chase_spec();
@@ -216,6 +223,8 @@ static void a_refused_kind_says_why(void **state)
         {MEMORY_HOST_PAGEABLE, "fail=cuMemAdvise=801", REASON_NOT_SUPPORTED},
         {MEMORY_HOST_PAGEABLE, "fail=cuMemAdvise@2=801|ats", REASON_NONE},
         {MEMORY_HOST_FILE, "fail=cuMemAdvise@2=801", REASON_NONE},
+        {MEMORY_HOST_GATHERED, "fail=cuMemHostAlloc=2", REASON_NO_HOST_MEMORY},
+        {MEMORY_HOST_GATHERED, "fail=cuMemHostRegister=801", REASON_NOT_SUPPORTED},
         {MEMORY_PEER, "fail=cuDeviceCanAccessPeer=801", REASON_NOT_SUPPORTED},
         {MEMORY_PEER, "fail=cuMemCreate@3=2", REASON_NO_DEVICE_MEMORY},
     };
@@ -288,6 +297,42 @@ static void pageable_memory_needs_support(void **state)
     expect_nothing_held("pageable memory");
 }
 
+/* The CPU gathers whole batches for at least the duration, and the rows are divided evenly among
+ * the SMs. No SM walks such memory. */
+static void the_cpu_gathers_rows(void **state)
+{
+    struct probe_spec spec = memory_spec(MEMORY_HOST_GATHERED);
+    struct probe_spec walk = chase_spec();
+    struct err err = {0};
+    struct gpu *gpu = NULL;
+    cpu_set_t before, after;
+
+    (void)state;
+    walk.memory = MEMORY_HOST_GATHERED;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(open_with(WITH_KINDS "|" WITH_KINDS, &gpu, &err), STATUS_OK);
+    assert_int_equal(run_probe(gpu, walk, &err), STATUS_INVALID_ARGUMENT);
+    for (spec.transaction_bytes = 64; spec.transaction_bytes <= 512; spec.transaction_bytes *= 2) {
+        struct probe_result r;
+        assert_int_equal(gpu_run(gpu, &spec, &r, &err), STATUS_OK);
+        for (uint32_t k = 0; k < spec.point_count * spec.repeats; k++) {
+            const uint32_t *const row = r.values + (size_t)k * (1 + r.sm_count);
+            uint64_t rows = 0;
+            assert_true(row[0] >= spec.duration_us * 1000);
+            for (uint32_t i = 1; i <= r.sm_count; i++) {
+                rows += row[i];
+                assert_true(row[i] <= row[1] + 1 && row[i] + 1 >= row[1]);
+            }
+            assert_true(rows > 0 && rows % (32 * MIB / spec.transaction_bytes) == 0);
+        }
+        probe_result_free(&r);
+    }
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+    gpu_close(gpu);
+    expect_nothing_held("gathered memory");
+}
+
 /* Each driver call fails in turn while every kind of memory is probed, and no resource stays
  * held. */
 static void every_call_for_other_memory_may_fail(void **state)
@@ -343,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_refused_kind_says_why),
         cmocka_unit_test(memory_is_placed_on_a_node),
         cmocka_unit_test(pageable_memory_needs_support),
+        cmocka_unit_test(the_cpu_gathers_rows),
         cmocka_unit_test(every_call_for_other_memory_may_fail),
     };
     return cmocka_run_group_tests(tests, driver_load, driver_unload);

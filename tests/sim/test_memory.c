@@ -87,7 +87,7 @@ static void put_kind(struct rng *r, const char *name, char *out, size_t size)
                        rng_below(r, 2) ? "not-permitted" : "not-supported");
         return;
     }
-    const bool is_flat = is_far || rng_below(r, 4) == 0;
+    const bool is_flat = is_far || strcmp(name, "host-gathered") == 0 || rng_below(r, 4) == 0;
     const uint32_t group_entries = rng_below(r, 3) == 0 ? 0 : log_between(r, 16, gpu_entries / 2);
     const double gbps = log_between(r, 5, 400);
     (void)snprintf(out + used, size - used, " %s=%g/%u@%u,%uK,%u+%u,%u+%u,%g", name, gbps,
@@ -244,6 +244,10 @@ static void compare(const struct sim_desc *d, const struct memory_facts *m)
     const double filled = d->sm_count < k->sms_to_fill ? (double)d->sm_count / k->sms_to_fill : 1;
 
     total.kinds += 1;
+    if (m->kind == MEMORY_HOST_GATHERED && !(d->kinds[MEMORY_HOST_REGISTERED].gbps > 0)) {
+        count(name, "reason", m->probed_bytes.reason == REASON_NOT_MEASURED ? RIGHT : WRONG, 0);
+        return;
+    }
     if (!(k->gbps > 0)) {
         count(name, "reason", m->probed_bytes.reason == k->refused ? RIGHT : WRONG, 0);
         return;
@@ -256,6 +260,8 @@ static void compare(const struct sim_desc *d, const struct memory_facts *m)
           m->plateau_gbps.v);
     count(name, "reach_bytes", score_bounds(&c, m->probed_bytes.v, m->reach_bytes, m->onset_bytes),
           (double)m->reach_bytes.v);
+    if (m->kind == MEMORY_HOST_GATHERED)
+        return; /* no SM accesses this memory */
     count(name, "group_reach_bytes",
           IS_KNOWN(m->group_onset_bytes) && m->group_onset_bytes.v <= c.fast_bytes / 2 ? WRONG
                                                                                        : RIGHT,

@@ -167,8 +167,7 @@ static enum status make_handles(struct cuda_memory *m, struct cu_mem_location lo
     return s == STATUS_OK ? zero(m, handle_bytes, err) : s;
 }
 
-/* Returns the NUMA node for the pages of the range, or -1 if any node will do. */
-static int node_of(const struct cuda_memory *m)
+int cuda_memory_node(const struct cuda_memory *m)
 {
     int nearest = -1;
 
@@ -183,7 +182,7 @@ static int node_of(const struct cuda_memory *m)
 static enum status make_virtual(struct cuda_memory *m, struct err *err)
 {
     const uint64_t most = cuda_memory_host_bytes(m);
-    const int node = node_of(m);
+    const int node = cuda_memory_node(m);
     const struct cu_mem_location location = {.type = CU_LOCATION_HOST_NUMA,
                                              .id = node < 0 ? 0 : node};
 
@@ -239,7 +238,7 @@ static enum status make(struct cuda_memory *m, struct err *err)
  * node, the pages must be there, which is known only of mappings of this process. */
 static enum status make_on_node(struct cuda_memory *m, struct err *err)
 {
-    const int node = memory_kind_is_host(m->range.kind) ? node_of(m) : -1;
+    const int node = memory_kind_is_host(m->range.kind) ? cuda_memory_node(m) : -1;
     cpu_set_t before;
     const bool is_bound = node >= 0 && host_nodes_bind(node, &before);
     enum status s;
@@ -283,6 +282,9 @@ void cuda_memory_close(struct cuda_memory *m)
 {
     release(m->api, &m->range);
     release_left(m);
+    if (m->batch)
+        m->api->cuMemFreeHost(m->batch);
+    m->batch = NULL;
 }
 
 /* All ranges, including the requested one, must stay within the limit. */
@@ -306,6 +308,20 @@ static void leave(struct cuda_memory *m, const struct cuda_range *wanted)
     else
         release(m->api, &m->range);
     m->range = (struct cuda_range){.kind = MEMORY_DEVICE};
+}
+
+/* Makes the pinned memory into which the CPU gathers, if there is none. */
+static enum status make_batch(struct cuda_memory *m, struct err *err)
+{
+    if (m->batch)
+        return STATUS_OK;
+    if (!m->api->cuMemHostAlloc || !m->api->cuMemFreeHost)
+        return lacks("cuMemHostAlloc", err);
+    const enum status s = CUDA_CALL(m->api, err, cuMemHostAlloc, &m->batch, CUDA_BATCH_BYTES,
+                                    CU_MEMHOST_PORTABLE_AND_MAPPED);
+    if (s != STATUS_OK)
+        m->batch = NULL;
+    return s;
 }
 
 static enum reason reason_of(enum status s, enum memory_kind kind)
@@ -336,21 +352,25 @@ enum status cuda_memory_use(struct cuda_memory *m, const struct probe_spec *spec
                             enum reason *out_reason, struct err *err)
 {
     const uint64_t need = probe_range_bytes(spec, REACH_MAX_SMS);
-    const struct cuda_range wanted = {.kind = spec->memory,
+    const enum memory_kind kind = /* pages are ordinary for the CPU even if they are registered */
+        spec->memory == MEMORY_HOST_GATHERED ? MEMORY_HOST_REGISTERED : spec->memory;
+    const struct cuda_range wanted = {.kind = kind,
                                       .peer = spec->peer,
                                       .node = spec->node,
                                       .bytes = (need + 2 * MIB - 1) / (2 * MIB) * (2 * MIB)};
     struct err why = {0};
-    enum status s;
+    enum status s = STATUS_OK;
 
     *out_reason = REASON_NONE;
-    if (spec->memory == m->range.kind && spec->node == m->range.node &&
-        (spec->memory != MEMORY_PEER || spec->peer == m->range.peer) && need <= m->range.bytes)
-        return STATUS_OK;
-    leave(m, &wanted);
-    if (spec->memory == MEMORY_DEVICE)
-        return STATUS_OK;
-    s = make_range(m, &wanted, &why);
+    if (kind != m->range.kind || spec->node != m->range.node ||
+        (kind == MEMORY_PEER && spec->peer != m->range.peer) || need > m->range.bytes) {
+        leave(m, &wanted);
+        if (kind == MEMORY_DEVICE)
+            return STATUS_OK;
+        s = make_range(m, &wanted, &why);
+    }
+    if (s == STATUS_OK && spec->memory == MEMORY_HOST_GATHERED)
+        s = make_batch(m, &why);
     if (s == STATUS_OK)
         return s;
     if (s == STATUS_GPU_LOST || s == STATUS_DEADLINE)

@@ -8,8 +8,8 @@
  * the range can be far longer than the memory behind it. Host memory from the virtual memory API is
  * made in the same way if the range is longer than the limit of host memory. All other memory is as
  * large as the range. All memory is zero. Pages of the host are on the NUMA node that the probe
- * names, otherwise on the node nearest to the device if the process may use its CPUs. One thread
- * uses it.
+ * names, otherwise on the node nearest to the device if the process may use its CPUs. The CPU
+ * gathers from a range of MEMORY_HOST_REGISTERED. One thread uses it.
  */
 #ifndef REACH_GPU_CUDA_CUDA_MEMORY_H
 #define REACH_GPU_CUDA_CUDA_MEMORY_H
@@ -17,6 +17,9 @@
 #include "gpu/cuda/cuda_arena.h"
 #include "gpu/cuda/host_pieces.h"
 #include "gpu/probe.h"
+
+/* The bytes that the CPU gathers before they are copied: several times the caches of most cores. */
+#define CUDA_BATCH_BYTES ((uint64_t)32 << 20)
 
 struct cuda_range {
     enum memory_kind kind; /* MEMORY_DEVICE means no range */
@@ -43,6 +46,7 @@ struct cuda_memory {
     struct cuda_range range;   /* the range in use */
     struct cuda_range left[MEMORY_KIND_COUNT];
     uint32_t left_count;
+    void *batch; /* pinned memory of CUDA_BATCH_BYTES for MEMORY_HOST_GATHERED, or NULL */
 };
 
 /* Returns the most host memory that a range may take now: at most a quarter of the available
@@ -53,6 +57,8 @@ uint64_t cuda_memory_host_bytes(const struct cuda_memory *m);
  * length or at all, reports the reason and makes no range. Fails only if the device is lost. */
 enum status cuda_memory_use(struct cuda_memory *m, const struct probe_spec *spec,
                             enum reason *out_reason, struct err *err);
+/* Returns the NUMA node for the pages of the range, or -1 if any node will do. */
+int cuda_memory_node(const struct cuda_memory *m);
 /* Releases all ranges. There may be no range. */
 void cuda_memory_close(struct cuda_memory *m);
 

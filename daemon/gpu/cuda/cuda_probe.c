@@ -4,6 +4,7 @@
 
 #include "base/stats.h"
 #include "gpu/cuda/cuda_cache.h"
+#include "gpu/cuda/cuda_gather.h"
 #include "gpu/cuda/cuda_onchip.h"
 #include "gpu/cuda/cuda_read.h"
 #include "kernels/abi.h"
@@ -188,6 +189,8 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
         s = cuda_onchip_peer(probe, spec, values, err);
     else if (spec->kind != PROBE_READ && spec->kind != PROBE_CONCURRENCY)
         s = run_latency(probe, arena, memory, spec, values, count, &interruptions, err);
+    else if (spec->memory == MEMORY_HOST_GATHERED)
+        s = cuda_gather_run(probe, memory, spec, values, err);
     else if (spec->run_bytes > 0)
         s = cuda_read_scattered(probe, arena, spec, values, err);
     else

@@ -112,6 +112,7 @@ static const struct field fields[] = {
     {"host-registered-huge", KIND, {SIM_U32, 0, MEMORY_HOST_REGISTERED_HUGE}, NULL},
     {"host-pageable", KIND, {SIM_U32, 0, MEMORY_HOST_PAGEABLE}, NULL},
     {"host-file", KIND, {SIM_U32, 0, MEMORY_HOST_FILE}, NULL},
+    {"host-gathered", KIND, {SIM_U32, 0, MEMORY_HOST_GATHERED}, NULL},
     {"peer", KIND, {SIM_U32, 0, MEMORY_PEER}, NULL},
     {"data_l1", NUMBER, {SIM_BYTES, AT(data_l1_bytes), 0}, NULL},
     {"@", SECOND, {SIM_F64, AT(data_l1_gbps), MAX_GBPS}, "expected @<GB/s>"},

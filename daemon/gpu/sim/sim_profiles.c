@@ -267,6 +267,7 @@ static const char h200_description[] =
     "managed-host=50.7/3@2480,2M,0+0,2048+180,3.7 "
     "host-registered=50.8/3@2420,64K,2048+80,8192+350,24 "
     "host-registered-huge=50.8/3@2420,64K,2048+80,8192+350,24 "
+    "host-gathered=15.6/1@2420,4K,0+0,0+0,0 "
     "peer=375/33@1600,2M,0+0,0+0,0";
 
 /* The sources of the fields of the caches, for both GPUs. */
@@ -362,6 +363,8 @@ static const struct sim_source h200_sources[] = {
      H200_HOST ": 50.7 GB/s, 2667 cycles, entries of 2 MB, 45 GB/s over 16 GB"},
     {"host-registered", SIM_MEASURED, H200_HOST ": 50.8 GB/s, otherwise as pinned"},
     {"host-registered-huge", SIM_MEASURED, H200_HOST ": 50.8 GB/s, otherwise as pinned"},
+    {"host-gathered", SIM_MEASURED,
+     "docs/measurements/host-tables-h200-71c8ba62-2026-11-27: 15.6 GB/s of rows of 128 bytes"},
     {"managed-device", SIM_MEASURED, H200_HOST ": as fast as its own memory; tables are a guess"},
     {"peer", SIM_MEASURED,
      "two H200s of one host, 2026-11-22: 375 GB/s and 1600 cycles up to 128 GB; 33 SMs are a "

@@ -301,6 +301,49 @@ static void test_extrapolated(void **state)
     assert_int_equal(choice(MEMORY_MANAGED_HOST, STRATEGY_NAIVE)->basis, CHOICE_NOT_MEASURED);
 }
 
+/* The CPU gathers from half and from all of 16 GiB at different speeds, and from up to 64 GiB
+ * at the speed of 16 GiB. It does not write. */
+static void test_gathered_by_the_cpu(void **state)
+{
+    struct memory_facts *m;
+
+    (void)state;
+    load();
+    m = &fp.memory[MEMORY_HOST_GATHERED - 1];
+    ask(16 * GIB, LOCATION_HOST, ACCESS_READ, 0);
+    assert_null(find(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER)); /* not measured */
+    m->probed_bytes = KNOWN_U64(16 * GIB);
+    m->plateau_gbps = KNOWN_F64(16);
+    m->reach_bytes = m->onset_bytes = NOT_OBSERVABLE_U64(REASON_BEYOND_MEMORY);
+    m->curve_count = 2;
+    m->curve[0] = (struct curve_point){.region_bytes = 8 * GIB, .naive_gbps = KNOWN_F64(16)};
+    m->curve[1] = (struct curve_point){.region_bytes = 16 * GIB, .naive_gbps = KNOWN_F64(15)};
+    m->row_count = 2;
+    m->rows[0] = (struct row_rate){ACCESS_READ, 64, KNOWN_F64(11), KNOWN_F64(10.5), {{0}, {0}}};
+    m->rows[1] = (struct row_rate){ACCESS_READ, 256, KNOWN_F64(19), KNOWN_F64(18), {{0}, {0}}};
+    ask(16 * GIB, LOCATION_HOST, ACCESS_READ, 0);
+    assert_gbps(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER), 15, CHOICE_MEASURED);
+    assert_false(IS_KNOWN(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER)->sms));
+    assert_true(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER) <
+                choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE));
+    assert_null(find(MEMORY_HOST_GATHERED, STRATEGY_NAIVE));
+    ask(12 * GIB, LOCATION_HOST, ACCESS_READ, 0);
+    assert_gbps(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER), 15.32, CHOICE_BETWEEN);
+    ask(64 * GIB, LOCATION_HOST, ACCESS_READ, 0);
+    assert_gbps(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER), 15, CHOICE_EXTRAPOLATED);
+    ask(65 * GIB, LOCATION_HOST, ACCESS_READ, 0);
+    assert_false(IS_KNOWN(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER)->gbps));
+    ask(16 * GIB, LOCATION_HOST, ACCESS_READ, 64);
+    assert_gbps(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER), 10.5, CHOICE_MEASURED);
+    ask(16 * GIB, LOCATION_HOST, ACCESS_READ, 192);
+    assert_gbps(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER),
+                192 / ((128 / 15.0 + 256 / 18.0) / 2), CHOICE_BETWEEN);
+    ask(16 * GIB, LOCATION_HOST, ACCESS_READ, 1024);
+    assert_gbps(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER), 19, CHOICE_SCALED);
+    ask(16 * GIB, LOCATION_HOST, ACCESS_ATOMIC, 0);
+    assert_null(find(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER));
+}
+
 /* A limit of host memory that hides the reach is named, with the amount. */
 static void test_cut_by_a_limit(void **state)
 {
@@ -549,6 +592,8 @@ static void random_kind(struct rng *r, struct memory_facts *f, struct model *m)
                         .miss_ns = 128 / gbps * pow(2, 6 * rng_unit(r) - 1),
                         .reach = (1 + rng_below(r, 63)) * 32 * MIB,
                         .probed = GIB << rng_below(r, 6)};
+    if (f->kind == MEMORY_HOST_GATHERED)
+        m->miss_ns = 0; /* the CPU reads all regions at the same speed */
     m->windows_reach = m->reach * (1 + rng_below(r, 8));
     f->probed_bytes = KNOWN_U64(m->probed);
     f->plateau_gbps = KNOWN_F64(gbps);
@@ -649,7 +694,8 @@ static uint64_t most_probed(void)
 {
     static const enum memory_kind kinds[] = {MEMORY_HOST_PINNED,     MEMORY_MANAGED_HOST,
                                              MEMORY_HOST_REGISTERED, MEMORY_HOST_REGISTERED_HUGE,
-                                             MEMORY_HOST_PAGEABLE,   MEMORY_HOST_FILE};
+                                             MEMORY_HOST_PAGEABLE,   MEMORY_HOST_FILE,
+                                             MEMORY_HOST_GATHERED};
     uint64_t most = 0;
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && fp.memory_count > 0; i++)
@@ -789,14 +835,23 @@ static void test_any_fingerprint(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host),           cmocka_unit_test(test_batches_in_host_memory),
-        cmocka_unit_test(test_between),        cmocka_unit_test(test_beyond),
-        cmocka_unit_test(test_other_accesses), cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_extrapolated),   cmocka_unit_test(test_cut_by_a_limit),
-        cmocka_unit_test(test_left_out),       cmocka_unit_test(test_device_is_the_plan),
-        cmocka_unit_test(test_too_many),       cmocka_unit_test(test_one_kind),
-        cmocka_unit_test(test_peer),           cmocka_unit_test(test_without_a_reach),
-        cmocka_unit_test(test_random_kinds),   cmocka_unit_test(test_any_fingerprint),
+        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_batches_in_host_memory),
+        cmocka_unit_test(test_between),
+        cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_other_accesses),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_extrapolated),
+        cmocka_unit_test(test_cut_by_a_limit),
+        cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_gathered_by_the_cpu),
+        cmocka_unit_test(test_device_is_the_plan),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_one_kind),
+        cmocka_unit_test(test_peer),
+        cmocka_unit_test(test_without_a_reach),
+        cmocka_unit_test(test_random_kinds),
+        cmocka_unit_test(test_any_fingerprint),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

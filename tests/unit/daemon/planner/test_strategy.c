@@ -413,7 +413,8 @@ static void test_measured_jobs(void **state)
 static void test_names(void **state)
 {
     static const char *const names[] = {
-        "naive", "scopes", "windows", "filtered-windows", "partitioned-windows", "sides", "sorted"};
+        "naive", "scopes", "windows",   "filtered-windows", "partitioned-windows",
+        "sides", "sorted", "cpu-gather"};
 
     (void)state;
     for (int i = 0; i < STRATEGY_ALL_COUNT; i++)
