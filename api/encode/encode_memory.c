@@ -67,6 +67,7 @@ static void write_choice(struct json_writer *t, const struct memory_choice *w)
     json_writer_u64_maybe(t, "probed_bytes", w->probed_bytes);
     json_writer_figure_maybe(t, "probed_gbps", w->probed_gbps);
     json_writer_u32_maybe(t, "sms", w->sms);
+    json_writer_u64_maybe(t, "in_flight_bytes", w->in_flight_bytes);
     json_writer_u64(t, "passes", w->passes);
     json_writer_u64(t, "scope_bytes", w->scope_bytes);
     json_writer_u64(t, "windows", w->windows);

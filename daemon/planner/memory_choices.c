@@ -200,7 +200,8 @@ static struct memory_choice *add_choice(struct advising *a, enum memory_kind kin
                                 .passes = 1,
                                 .probed_bytes = UNKNOWN(REASON_NOT_APPLICABLE),
                                 .probed_gbps = UNKNOWN(REASON_NOT_APPLICABLE),
-                                .sms = UNKNOWN(REASON_NOT_APPLICABLE)};
+                                .sms = UNKNOWN(REASON_NOT_APPLICABLE),
+                                .in_flight_bytes = UNKNOWN(REASON_NOT_APPLICABLE)};
     return w;
 }
 
@@ -575,6 +576,24 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
                  rests[w->basis], reach);
 }
 
+/* Fills in what fills the link. By Little's law, the bytes in flight on a full link are its
+ * throughput times the latency of a load. */
+static void set_link(const struct advising *a, const struct memory_facts *m,
+                     struct memory_choice *w)
+{
+    const struct maybe_u32 khz = a->fp->conditions.sm_clock_khz;
+
+    w->sms = m->sms_to_fill;
+    if (!IS_KNOWN(m->plateau_gbps) || !IS_KNOWN(m->latency_cycles))
+        w->in_flight_bytes = UNKNOWN_U64(IS_KNOWN(m->plateau_gbps) ? m->latency_cycles.reason
+                                                                   : m->plateau_gbps.reason);
+    else if (!IS_KNOWN(khz) || khz.v == 0)
+        w->in_flight_bytes = UNKNOWN_U64(IS_KNOWN(khz) ? REASON_NOT_REPORTED : khz.reason);
+    else
+        w->in_flight_bytes =
+            KNOWN_U64((uint64_t)(m->plateau_gbps.v * m->latency_cycles.v * 1e6 / khz.v));
+}
+
 /* Adds the choice of any SM anywhere, or of groups in `windows` windows. */
 static void add_kind_choice(struct advising *a, const struct memory_facts *m, enum strategy s,
                             uint32_t windows)
@@ -589,7 +608,7 @@ static void add_kind_choice(struct advising *a, const struct memory_facts *m, en
     if (m->kind == MEMORY_MANAGED_DEVICE)
         cap_at_device(a, w);
     if (!by_cpu)
-        w->sms = m->sms_to_fill;
+        set_link(a, m, w);
     snprintf(lead, sizeof(lead), "%s",
              by_cpu ? "Threads of the CPU gather rows into pinned memory, which is then copied"
                     : "Any SM anywhere");
@@ -615,7 +634,7 @@ static struct memory_choice *add_batch_choice(struct advising *a, const struct m
     w->rank_gbps = w->gbps.v;
     w->probed_bytes = KNOWN_U64(probed);
     w->probed_gbps = gbps_at(cost, probed);
-    w->sms = m->sms_to_fill;
+    set_link(a, m, w);
     w->basis = CHOICE_SCALED;
     return w;
 }

@@ -38,12 +38,13 @@ struct memory_choice {
     enum strategy strategy;          /* naive, scopes, windows, sorted or cpu-gather */
     struct maybe_f64 gbps; /* predicted transaction bytes of useful accesses, per second */
     enum choice_basis basis;
-    struct maybe_u64 probed_bytes; /* largest region that was probed with this strategy */
-    struct maybe_f64 probed_gbps;  /* speed of such accesses over the largest region */
-    struct maybe_u32 sms;          /* SMs that fill the link, at least one of each window */
-    uint64_t passes;               /* passes over all accesses; 1 except for scopes */
-    uint64_t scope_bytes;          /* bytes of each pass; 0 means no scopes */
-    uint32_t windows;              /* number of windows; 0 means no windows */
+    struct maybe_u64 probed_bytes;    /* largest region that was probed with this strategy */
+    struct maybe_f64 probed_gbps;     /* speed of such accesses over the largest region */
+    struct maybe_u32 sms;             /* SMs that fill the link, at least one of each window */
+    struct maybe_u64 in_flight_bytes; /* bytes in flight that fill the link */
+    uint64_t passes;                  /* passes over all accesses; 1 except for scopes */
+    uint64_t scope_bytes;             /* bytes of each pass; 0 means no scopes */
+    uint32_t windows;                 /* number of windows; 0 means no windows */
     uint64_t window_bytes; /* length of the longest window in device memory; mean length in other
                               kinds */
     double rank_gbps;      /* the speed that ranks the choice */

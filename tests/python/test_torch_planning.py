@@ -101,6 +101,10 @@ def the_plan_of_host_memory_is_its_first_choice():
     found = planning.read_host(ways, groups, job)
     assert (found.strategy, found.windows, found.window_of_sm) == ("windows", (0, 750, 1000), (0, 0, 1, -1, -1, 0))
     assert (found.scope_bytes, found.gbps) == (100, {"windows": 48.0, "scopes": 30.0, "naive": 4.0})
+    assert found.in_flight_bytes == 0
+    for number, bytes_ in ((None, 0), (70000, 70000)):  # unknown, known
+        ways["choices"][1]["in_flight_bytes"] = number
+        assert planning.read_host(ways, groups, job).in_flight_bytes == bytes_
     found = planning.read_host(ways, none, job)
     assert (found.strategy, found.gbps) == ("scopes", {"scopes": 30.0, "naive": 4.0})
     longer = dataclasses.replace(job, table_bytes=1001)  # a group reaches one window, but not two

@@ -211,6 +211,16 @@ def asked(held, strategy=""):
 
 
 @case
+def a_fast_link_has_more_bytes_of_a_table_at_the_host_in_flight():
+    plain = planning.Job(table_bytes=GIB, row_bytes=128, accesses=1 << 20, input_bytes=8)
+    found = planning.Plan("naive", "", GIB, (0, GIB), (), {}, 128)
+    for planned_bytes, in_flight in ((0, launch.IN_FLIGHT), (60_000, launch.IN_FLIGHT), (1 << 20, 8 << 20)):
+        with planned(lambda device, job, n=planned_bytes: dataclasses.replace(found, in_flight_bytes=n), real_facts):
+            way = launch._make(torch.empty(0), planning.HostJob.of(plain, "pinned"), "")  # pylint: disable=protected-access
+        assert (way.strategy, way.in_flight) == ("naive", in_flight)
+
+
+@case
 def a_measured_h200_packs_three_tables_and_takes_a_long_one_by_itself():
     uuid = reach.Reach("file:" + FINGERPRINT).gpus()[0]["uuid"]
     with planned(real_plan, lambda device: (uuid, 132)):

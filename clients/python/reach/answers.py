@@ -239,6 +239,8 @@ class MemoryChoice(Document):
     probed_gbps_reason: str
     sms: Optional[int]
     sms_reason: str
+    in_flight_bytes: Optional[int]
+    in_flight_bytes_reason: str
     passes: int
     scope_bytes: int
     windows: int

@@ -28,6 +28,7 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU te
 # other SMs keeps 96 % of its speed (docs/measurements/host-tables-h200-71c8ba62-2026-11-27/strategies.txt). More of them
 # delay the reads of other kernels. Short batches are done before that matters, and get a launch without a queue.
 IN_FLIGHT = 1 << 19
+PLANNED = 8  # times the bytes that fill the link according to a plan, if that is more: 8 times 62 kB for an H200
 SHORT = 8  # times IN_FLIGHT
 STOCK = "stock"
 
@@ -38,7 +39,8 @@ class Way:
     windows. A list of tables has `runs` instead: (first table, tables) of each run of whole tables that lie within the
     reach together. Without both, the tables are processed one by one. In windows with runs `window_of_sm` has the first
     table of an SM's run. `on_host` means that the GPU reads the table over its link. If its bounds are on the device, a
-    naive way is a launch in one window, with few programs."""
+    naive way is a launch in one window, with few programs. `in_flight` is the number of bytes of a table at the host that
+    a launch keeps in flight."""
     strategy: str
     reason: str
     bounds: Tuple[int, ...] = ()
@@ -47,6 +49,7 @@ class Way:
     sm_count: int = 0
     runs: Tuple[Tuple[int, int], ...] = ()
     on_host: bool = False
+    in_flight: int = IN_FLIGHT
 
     @property
     def shapes(self) -> str:
@@ -253,15 +256,16 @@ def _make(table: torch.Tensor, job: Job, strategy: str) -> Way:
             raise
         return _naive(device, job, f"the table is in host memory: {why}", rows)
     chosen = strategy or found.strategy
+    in_flight = max(IN_FLIGHT, PLANNED * found.in_flight_bytes)
     if chosen == "naive":
-        return _naive(device, job, found.reason, rows)
+        return dataclasses.replace(_naive(device, job, found.reason, rows), in_flight=in_flight)
     if chosen == "scopes":
         return Way("scopes", found.reason, scope_bounds(found.scope_bytes, job.row_bytes, rows))
     bounds = row_bounds(found.windows, job.row_bytes, rows)
     return Way("windows", found.reason, bounds,
                bounds_there=torch.tensor(bounds, dtype=torch.int64, device=device),
                window_of_sm=_slots(found.window_of_sm, device),
-               sm_count=facts(device)[1])
+               sm_count=facts(device)[1], in_flight=in_flight)
 
 
 def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_is_as_good: bool) -> Optional[Way]:
@@ -316,7 +320,7 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
     `arguments`."""
     pieces = triton.cdiv(items, shape.items)
     device = arguments[0].device
-    at_once = max(1, IN_FLIGHT // piece_bytes) if way.on_host and piece_bytes else pieces
+    at_once = max(1, way.in_flight // piece_bytes) if way.on_host and piece_bytes else pieces
     with on(device):
         if way.in_windows or (way.bounds_there is not None and pieces > SHORT * at_once):
             queues = torch.zeros(way.parts * kernels.QUEUE_STRIDE.value, dtype=torch.int32, device=device)

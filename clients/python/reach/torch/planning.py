@@ -96,7 +96,7 @@ class TablesJob(Job):
 class Plan:
     """`strategy` is one of STRATEGIES. `windows` has the first byte of each window and the end of the last window.
     `window_of_sm` has -1 for an SM without work. `gbps` are the planner's predictions in transaction bytes, or None if
-    unknown."""
+    unknown. `in_flight_bytes` fill the link of a table at the host; 0 if unknown."""
     strategy: str
     reason: str
     scope_bytes: int
@@ -106,6 +106,7 @@ class Plan:
     transaction_bytes: int
     fingerprint_id: str = ""
     in_reach_gbps: Optional[float] = None
+    in_flight_bytes: int = 0
 
     def rows_per_s(self, strategy: str) -> Optional[float]:
         """Returns predicted accesses per second."""
@@ -144,7 +145,7 @@ def read_host(answer: Any, fingerprint: Any, job: HostJob) -> Plan:
                 windows=(0, *(job.table_bytes * end // max(1, len(of_sm)) for end in ends)),
                 window_of_sm=tuple(of_sm.get(sm, -1) for sm in range(max(of_sm, default=-1) + 1)),
                 gbps={name: c["gbps"] for name, c in by_name.items()}, transaction_bytes=answer["transaction_bytes"],
-                fingerprint_id=answer["fingerprint_id"])
+                fingerprint_id=answer["fingerprint_id"], in_flight_bytes=choices[0].get("in_flight_bytes") or 0)
 
 
 def _windows(placement: Any, table_bytes: int) -> Tuple[int, ...]:

@@ -176,7 +176,7 @@ def neighbor_sample(indptr: Table, indices: Table, seeds: torch.Tensor, fanout: 
     seeds, nodes, grid = seeds.contiguous(), indptr.numel() - 1, (triton.cdiv(count, BLOCK),)
     out = indices.new_empty(count)
     if way.strategy == "naive" and (remote or host.kind_of(indptr)):
-        from_host(indptr, indices, seeds, fanout, seed, out)
+        from_host(indptr, indices, seeds, fanout, seed, out, in_flight=way.in_flight)
         return out.view(-1, fanout)
     with launch.on(indices.device):
         if way.strategy == "naive":

@@ -151,6 +151,8 @@ static void test_host(void **state)
     assert_gbps(&answer.choices[0], 44.99, CHOICE_MEASURED);
     assert_gbps(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE), 5.055, CHOICE_MEASURED);
     assert_int_equal(answer.choices[0].sms.v, 4);
+    assert_in_range(choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE)->in_flight_bytes.v,
+                    50.5056 * 2435 / 1.98 - 1, 50.5056 * 2435 / 1.98);
     /* The probe of windows covered 8 GiB. */
     assert_false(IS_KNOWN(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->gbps));
     assert_int_equal(choice(MEMORY_HOST_PINNED, STRATEGY_WINDOWS)->basis, CHOICE_NOT_MEASURED);
@@ -324,6 +326,7 @@ static void test_gathered_by_the_cpu(void **state)
     ask(16 * GIB, LOCATION_HOST, ACCESS_READ, 0);
     assert_gbps(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER), 15, CHOICE_MEASURED);
     assert_false(IS_KNOWN(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER)->sms));
+    assert_false(IS_KNOWN(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER)->in_flight_bytes));
     assert_true(choice(MEMORY_HOST_GATHERED, STRATEGY_CPU_GATHER) <
                 choice(MEMORY_HOST_PINNED, STRATEGY_NAIVE));
     assert_null(find(MEMORY_HOST_GATHERED, STRATEGY_NAIVE));
