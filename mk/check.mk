@@ -41,7 +41,7 @@ check:
 	@tests/run -j $(TEST_JOBS) $(CHECK_ITEMS)
 
 check-programs: all $(tests_release) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(fakelib_release) $(fakelib_asan) \
-                build/asan/reachd $(if $(CTL_SRC),build/asan/reachctl) build/asan/reach-lab build/asan/libreach.so.$(ABI) $(E2E_PROGRAMS)
+                build/asan/reachd $(if $(CTL_SRC),build/asan/reachctl) build/asan/reach-lab build/asan/reach-profile build/asan/libreach.so.$(ABI) $(E2E_PROGRAMS)
 
 # Builds the programs of the release build and runs the tests named in TEST, which are scripts or sources:
 #   make test TEST="tests/e2e/test_plan.py tests/unit/daemon/base/test_units.c"

@@ -64,4 +64,4 @@ EXAMPLE_LIBS = $(call once,EXAMPLE_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) -l
 # Only objects whose source names REACHD_VERSION contain the commit, so a new commit rebuilds few files.
 COMMIT      := $(shell GIT_OPTIONAL_LOCKS=0 git describe --always --dirty --abbrev=7 --exclude='*' 2>/dev/null)
 FULL_VERSION := $(VERSION)$(if $(COMMIT),+g$(COMMIT))
-VERSION_SRC := $(shell grep -ls REACHD_VERSION daemon/main.c $(filter-out build/%,$(LIB_SRC)) $(CTL_SRC) $(LAB_SRC) $(PAPERS_SRC) /dev/null)
+VERSION_SRC := $(shell grep -ls REACHD_VERSION daemon/main.c $(filter-out build/%,$(LIB_SRC)) $(CTL_SRC) $(LAB_SRC) $(PROFILE_SRC) $(PAPERS_SRC) /dev/null)

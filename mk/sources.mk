@@ -21,6 +21,8 @@ CTL_SRC     := $(wildcard clients/reachctl/*.c)
 # The machines of published papers are a separate program, which `make papers` builds.
 PAPERS_SRC  := $(call find_files,clients/lab/papers,*.c)
 LAB_SRC     := $(filter-out $(PAPERS_SRC),$(call find_files,clients/lab,*.c))
+# The launcher and the report. The injected library in clients/profile/inject is a separate target.
+PROFILE_SRC := $(wildcard clients/profile/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
 # Scripts that run reachctl. They are installed in one folder, with the module that two of them import.
 CLIENT_SCRIPTS := clients/kubernetes/reach-nfd clients/kubernetes/reach-dra clients/hwloc/reach-hwloc
@@ -53,4 +55,4 @@ TOOL_CU     := $(if $(NVCC),$(filter-out $(if $(CUCO_H),,tests/gpu/cuco%.cu),$(w
 SCRIPT_FILES = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)
 SCRIPTS      = $(filter-out tests/$(1)/lib% tests/$(1)/common% tests/$(1)/survey%,$(call SCRIPT_FILES,$(1)))
 C_FILES     := $(call find_files,daemon api clients tests kernels,*.[ch])
-LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC) $(LAB_SRC) $(PAPERS_SRC)
+LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC) $(LAB_SRC) $(PROFILE_SRC) $(PAPERS_SRC)

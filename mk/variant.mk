@@ -38,7 +38,7 @@ $(MODEL_SRC:%.c=build/$(v)/obj/%.o): build/gen/long
 objects_$(v) := $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out $(without_$(v)),$(DAEMON_SRC))) build/$(v)/obj/fatbin.o
 answer_$(v)  := $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out $(without_$(v)),$(ANSWER_SRC)))
 libs_$(v)    := build/$(v)/libreachd.a build/$(v)/libanswer.a
-support_$(v) := $(SUPPORT_SRC:%.c=build/$(v)/obj/%.o) $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out %/main.c,$(LAB_SRC)))
+support_$(v) := $(SUPPORT_SRC:%.c=build/$(v)/obj/%.o) $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out %/main.c,$(LAB_SRC) $(PROFILE_SRC)))
 helpers_$(v) := build/$(v)/tests/libhelpers.a $(libs_$(v))
 fake_$(v)    := $(FAKE_SRC:%.c=build/$(v)/obj/%.o)
 tests_$(v)   := $(TEST_SRC:%.c=build/$(v)/%)
@@ -75,9 +75,17 @@ build/$(v)/reachctl: $(CTL_SRC:%.c=build/$(v)/obj/%.o) $(libs_$(v))
 	$(call say,LINK,$@)
 	$(Q)$(call link) $(CTL_LIBS)
 
-build/$(v)/reach-lab: $(LAB_SRC:%.c=build/$(v)/obj/%.o) $(libs_$(v))
+build/$(v)/liblab.a: $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out %/main.c,$(LAB_SRC))) build/$(v)/objects
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
+
+build/$(v)/reach-lab: build/$(v)/obj/clients/lab/main.o build/$(v)/liblab.a $(libs_$(v))
 	$(call say,LINK,$@)
 	$(Q)$(call link) $(DAEMON_LIBS)
+
+build/$(v)/reach-profile: $(PROFILE_SRC:%.c=build/$(v)/obj/%.o) build/$(v)/liblab.a $(libs_$(v))
+	$(call say,LINK,$@)
+	$(Q)$(call link) $(CTL_LIBS) -ldl
 
 build/$(v)/reach-lab-papers: $(PAPERS_SRC:%.c=build/$(v)/obj/%.o) $(libs_$(v))
 	$(call say,LINK,$@)
