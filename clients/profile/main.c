@@ -1,111 +1,285 @@
-/* main.c: reach-profile, the command line. */
+/* main.c: reach-profile, which runs a program, records what its kernels access, and reports what
+ * address translation costs them. */
+#include "clients/profile/find.h"
+#include "clients/profile/folder.h"
+#include "clients/profile/launch.h"
 #include "clients/profile/report_write.h"
 
-#include "base/output.h"
-
+#include <errno.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum { PROFILE_USAGE = 2, PROFILE_NOT_STARTED = 125 };
 
 static const char help[] =
-    "usage: reach-profile --report FOLDER [OPTION]..\n"
+    "usage: reach-profile [OPTION].. -- PROGRAM [ARGUMENT]..\n"
+    "       reach-profile [OPTION].. --report FOLDER\n"
     "\n"
-    "  --report FOLDER      report on the recordings in FOLDER\n"
-    "  --fingerprint FILE   use this fingerprint of a GPU instead of asking reachd; may be "
-    "repeated\n"
-    "  --json               write JSON instead of a table\n"
-    "  --output FILE        write the report to FILE instead of the standard error\n"
-    "  --html FILE          also write the report as one HTML page\n"
-    "  --trace FILE         also write the trace of the first kernel, for reach-lab what-if\n"
-    "  --help               print this text\n"
-    "  --version            print the version\n"
+    "Runs a CUDA program, and reports what address translation costs each of its kernels.\n"
     "\n"
-    "Exit status: 0 done; 1 the report could not be written; 2 an invalid command line.\n";
+    "  --seconds N        record during the first N seconds with launches\n"
+    "  --launches N       record N launches of each kernel\n"
+    "  --sanitizer PATH   " FIND_SANITIZER_NAME " of the CUDA Toolkit, or its folder\n"
+    "  --keep FOLDER      keep the recordings and traces in FOLDER\n"
+    "  --report FOLDER    run nothing; report from a folder of --keep\n"
+    "\n"
+    "  --fingerprint FILE the fingerprint of a GPU, for each GPU; default: from reachd "
+    "(REACHD_URL)\n"
+    "  --json             print the report as JSON\n"
+    "  --html FILE        also write the report as a page\n"
+    "  --trace FILE       also write the trace of the first kernel, for reach-lab what-if\n"
+    "  --output FILE      write the report to FILE; default: the standard error\n"
+    "\n"
+    "  --help             print this text\n"
+    "  --version          print the version\n"
+    "\n"
+    "Exit status: the status of PROGRAM; 128 and the number of the signal that has killed it; 125\n"
+    "if it was not started; 2 invalid command line. With --report: 0, or 1 if it failed.\n";
 
-enum option_id {
-    OPTION_REPORT = 1,
-    OPTION_FINGERPRINT,
-    OPTION_JSON,
-    OPTION_OUTPUT,
-    OPTION_HTML,
-    OPTION_TRACE,
-    OPTION_HELP,
-    OPTION_VERSION
+struct options {
+    struct launch launch;
+    struct report_request report;
+    const char *sanitizer;
+    const char *keep;
+    const char *only_report; /* the folder of --report */
+    char **program;          /* ends with NULL */
 };
 
-static const struct option options[] = {
-    {"report", required_argument, NULL, OPTION_REPORT},
-    {"fingerprint", required_argument, NULL, OPTION_FINGERPRINT},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"output", required_argument, NULL, OPTION_OUTPUT},
-    {"html", required_argument, NULL, OPTION_HTML},
-    {"trace", required_argument, NULL, OPTION_TRACE},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {NULL, 0, NULL, 0}};
+enum {
+    OPT_SECONDS = 1,
+    OPT_LAUNCHES,
+    OPT_SANITIZER,
+    OPT_KEEP,
+    OPT_REPORT,
+    OPT_FINGERPRINT,
+    OPT_JSON,
+    OPT_HTML,
+    OPT_TRACE,
+    OPT_OUTPUT,
+    OPT_HELP,
+    OPT_VERSION
+};
 
-static int print_usage(const char *problem)
+static const struct option known[] = {
+    {"seconds", required_argument, NULL, OPT_SECONDS},
+    {"launches", required_argument, NULL, OPT_LAUNCHES},
+    {"sanitizer", required_argument, NULL, OPT_SANITIZER},
+    {"keep", required_argument, NULL, OPT_KEEP},
+    {"report", required_argument, NULL, OPT_REPORT},
+    {"fingerprint", required_argument, NULL, OPT_FINGERPRINT},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"html", required_argument, NULL, OPT_HTML},
+    {"trace", required_argument, NULL, OPT_TRACE},
+    {"output", required_argument, NULL, OPT_OUTPUT},
+    {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+/* ---- messages ---- */
+
+static void print_error(const struct err *err)
 {
-    (void)fprintf(stderr, "reach-profile: %s; see --help\n", problem);
-    return EXIT_USAGE;
+    (void)fprintf(stderr, "reach-profile: %s\n  next step: %s\n", err->text, err_next_step(err));
 }
 
-static int print_text(const char *text)
+static int refuse(const char *text)
 {
-    return output_exit("reach-profile", fputs(text, stdout) < 0 ? EXIT_FAILED : EXIT_OK,
-                       EXIT_FAILED);
+    (void)fprintf(stderr, "reach-profile: %s; see --help\n", text);
+    return PROFILE_USAGE;
 }
 
-/* Sets one option. Returns false if the option is unknown or is repeated too often. */
-static bool set_option(struct report_request *r, int option, const char *value)
+/* ---- the command line ---- */
+
+static bool is_count(const char *text)
 {
-    switch (option) {
-    case OPTION_REPORT:
-        r->folder = value;
+    char *end = NULL;
+    long value;
+
+    errno = 0;
+    value = strtol(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && value > 0 && value <= 1000000;
+}
+
+static void set_option(struct options *o, int code)
+{
+    struct report_request *const report = &o->report;
+
+    switch (code) {
+    case OPT_SECONDS:
+        o->launch.seconds = optarg;
         break;
-    case OPTION_FINGERPRINT:
-        if (r->fingerprint_count == REPORT_MAX_FINGERPRINTS)
-            return false;
-        r->fingerprints[r->fingerprint_count++] = value;
+    case OPT_LAUNCHES:
+        o->launch.launches = optarg;
         break;
-    case OPTION_JSON:
-        r->json = true;
+    case OPT_SANITIZER:
+        o->sanitizer = optarg;
         break;
-    case OPTION_OUTPUT:
-        r->output = value;
+    case OPT_KEEP:
+        o->keep = optarg;
         break;
-    case OPTION_HTML:
-        r->html = value;
+    case OPT_REPORT:
+        o->only_report = optarg;
         break;
-    case OPTION_TRACE:
-        r->trace = value;
+    case OPT_FINGERPRINT:
+        if (report->fingerprint_count < REPORT_MAX_FINGERPRINTS)
+            report->fingerprints[report->fingerprint_count] = optarg;
+        report->fingerprint_count++;
+        break;
+    case OPT_JSON:
+        report->json = true;
+        break;
+    case OPT_HTML:
+        report->html = optarg;
+        break;
+    case OPT_TRACE:
+        report->trace = optarg;
         break;
     default:
-        return false;
+        report->output = optarg;
+        break;
     }
-    return true;
+}
+
+static int check_options(const struct options *o)
+{
+    if (o->launch.seconds && !is_count(o->launch.seconds))
+        return refuse("--seconds must be a whole number from 1 to 1000000");
+    if (o->launch.launches && !is_count(o->launch.launches))
+        return refuse("--launches must be a whole number from 1 to 1000000");
+    if (o->report.fingerprint_count > REPORT_MAX_FINGERPRINTS)
+        return refuse("there are more than 64 fingerprints");
+    if (o->only_report && o->program[0])
+        return refuse("--report runs no program");
+    if (o->only_report && (o->keep || o->sanitizer || o->launch.seconds || o->launch.launches))
+        return refuse("--report does not take options of a run");
+    if (!o->only_report && !o->program[0])
+        return refuse("there is no program to run");
+    return 0;
+}
+
+/* Returns -1 if there is something to do, otherwise the exit status. */
+static int parse_options(int argc, char **argv, struct options *o)
+{
+    int code, status;
+
+    /* "+": the options of PROGRAM are not options of this program. */
+    while ((code = getopt_long(argc, argv, "+", known, NULL)) != -1) {
+        switch (code) {
+        case OPT_HELP:
+            return fputs(help, stdout) < 0;
+        case OPT_VERSION:
+            return puts("reach-profile " REACHD_VERSION) < 0;
+        case '?': /* getopt has printed the reason */
+            return refuse("invalid command line");
+        default:
+            set_option(o, code);
+        }
+    }
+    o->program = argv + optind;
+    status = check_options(o);
+    return status == 0 ? -1 : status;
+}
+
+/* ---- a run ---- */
+
+/* Finds what is loaded into the program. If something is missing, prints why; the program then runs
+ * without it, and nothing is recorded. */
+static void prepare_launch(const struct options *o, char injected[PATH_MAX],
+                           char sanitizer[PATH_MAX], struct launch *launch)
+{
+    const char *const other = launch_other_tool();
+    struct err err;
+
+    if (other) {
+        (void)fprintf(stderr,
+                      "reach-profile: nothing is recorded, because another tool is loaded into the "
+                      "program: %s\n  next step: run reach-profile without that tool\n",
+                      other);
+        return;
+    }
+    if (find_injected(injected, &err) != STATUS_OK ||
+        find_sanitizer(o->sanitizer, o->program[0], sanitizer, &err) != STATUS_OK) {
+        (void)err_prefix(&err, "nothing is recorded");
+        print_error(&err);
+        return;
+    }
+    launch->injected = injected;
+    launch->sanitizer = sanitizer;
+}
+
+/* Reports what was recorded. Returns false if the folder must be kept, because the report failed.
+ */
+static bool report_run(const char *program, int wait_status, struct report_request *request)
+{
+    const bool recorded = folder_count_recordings(request->folder) > 0;
+    struct err err;
+
+    if (WIFSIGNALED(wait_status))
+        (void)fprintf(stderr, "reach-profile: %s was killed by signal %d (%s)%s\n", program,
+                      WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)),
+                      recorded ? "; the report has what was recorded before"
+                               : " before one of its processes used CUDA");
+    else if (!recorded)
+        (void)fprintf(stderr,
+                      "reach-profile: nothing to report, because no process of %s has used CUDA\n",
+                      program);
+    if (!recorded || report_write(request, &err) == STATUS_OK)
+        return true;
+    print_error(&err);
+    (void)fprintf(stderr, "  the recordings are kept: reach-profile --report %s\n",
+                  request->folder);
+    return false;
+}
+
+static int run_program(const struct options *o)
+{
+    char folder[PATH_MAX], injected[PATH_MAX], sanitizer[PATH_MAX];
+    struct launch launch = o->launch;
+    struct report_request report = o->report;
+    struct err err;
+    bool done = true;
+    int wait_status = 0;
+
+    if (folder_make(o->keep, folder, &err) != STATUS_OK) {
+        print_error(&err);
+        return PROFILE_NOT_STARTED;
+    }
+    launch.folder = report.folder = folder;
+    prepare_launch(o, injected, sanitizer, &launch);
+    if (launch_run(o->program, &launch, &wait_status, &err) != STATUS_OK) {
+        print_error(&err);
+        wait_status = W_EXITCODE(PROFILE_NOT_STARTED, 0);
+    } else if (launch.injected) {
+        done = report_run(o->program[0], wait_status, &report);
+    }
+    if (done && !o->keep)
+        folder_remove(folder);
+    return launch_exit_status(wait_status);
+}
+
+static int report_only(const struct options *o)
+{
+    struct report_request report = o->report;
+    struct err err;
+
+    report.folder = o->only_report;
+    if (report_write(&report, &err) == STATUS_OK)
+        return 0;
+    print_error(&err);
+    return 1;
 }
 
 int main(int argc, char **argv)
 {
-    struct report_request request = {0};
-    struct err err = {0};
-    int option;
+    struct options options = {0};
+    const int status = parse_options(argc, argv, &options);
 
-    while ((option = getopt_long(argc, argv, "+", options, NULL)) != -1) {
-        if (option == OPTION_HELP)
-            return print_text(help);
-        if (option == OPTION_VERSION)
-            return print_text("reach-profile " REACHD_VERSION "\n");
-        if (!set_option(&request, option, optarg))
-            return print_usage("invalid options");
-    }
-    if (!request.folder || optind < argc)
-        return print_usage("a report needs --report FOLDER and no operand");
-    if (report_write(&request, &err) == STATUS_OK)
-        return EXIT_OK;
-    (void)fprintf(stderr, "reach-profile: %s\n  next step: %s\n", err.text, err_next_step(&err));
-    return EXIT_FAILED;
+    if (status >= 0)
+        return status;
+    return options.only_report ? report_only(&options) : run_program(&options);
 }

@@ -63,6 +63,8 @@ MAY_INCLUDE = {
                      "fingerprint", "batch/export.h"],
     # The report of reach-profile counts misses on recorded traces with the lab's engine.
     "profile": ["lab/trace", "lab/whatif", "fingerprint", "planner"],
+    # The library that reach-profile loads into programs.
+    "profile/inject": ["lab/trace"],
     # Machines of published papers, in a program that is not installed. No other layer may include them.
     "lab/papers": ["clients/lab/exit_status.h", "lab/papers/engine"],
     "lab/papers/engine": [],
@@ -100,8 +102,10 @@ def layer_of(path):
     parts = path.split("/")
     if path.startswith("clients/c/"):
         return "libreach"
-    if path.startswith(("clients/fleet/", "clients/profile/")):
+    if path.startswith("clients/fleet/"):
         return parts[1]
+    if path.startswith("clients/profile/"):
+        return "/".join(parts[1:-1])
     if path.startswith("clients/lab/"):
         folders = [part for part in parts[1:-1] if part not in ("pichai", "mosaic")]
         layer = "/".join(folders)
