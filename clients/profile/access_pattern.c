@@ -1,0 +1,372 @@
+/* access_pattern.c: see access_pattern.h. */
+#include "clients/profile/access_pattern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SECTOR_BYTES = 32,
+    FAR_SHARE = 10, /* a class is at random if more than one in ten pairs is far */
+    SLACK = 2       /* a pair may be at twice its expected distance */
+};
+
+/* The first line of each record, from which neighbors are found. */
+struct first_line {
+    uint64_t address;
+    uint64_t block;
+    uint32_t warp;
+    uint32_t class;
+    uint32_t sequence; /* position in the trace */
+};
+
+struct reading {
+    const struct place_map *map;
+    struct access_pattern *p;
+    struct rlt_record record;
+    uint32_t granule;
+    uint32_t region; /* region of the last line */
+    uint64_t room;
+    struct first_line *firsts;
+};
+
+static enum status no_memory(struct err *err)
+{
+    return err_set(err, STATUS_NO_MEMORY,
+                   "cannot allocate the accesses of a launch: out of memory");
+}
+
+/* ---- classes ---- */
+
+static uint32_t find_region(struct reading *g, uint64_t address)
+{
+    const struct place_region *const last =
+        g->region < g->map->count ? &g->map->regions[g->region] : NULL;
+
+    if (!last || address - last->address >= last->bytes)
+        g->region = place_map_find(g->map, address);
+    return g->region;
+}
+
+static uint32_t first_slot(const struct access_pattern *p, uint32_t region, enum rlt_kind kind,
+                           uint32_t width_log2)
+{
+    const uint32_t key = (region * RLT_KIND_COUNT + (uint32_t)kind) * 8 + width_log2;
+
+    return (key * 2654435761u) & (p->slot_count - 1);
+}
+
+/* Returns the class, or NULL if there is none. */
+static struct access_class *find_class(const struct access_pattern *p, uint32_t region,
+                                       enum rlt_kind kind, uint32_t width_log2)
+{
+    for (uint32_t i = p->slot_count > 0 ? first_slot(p, region, kind, width_log2) : 0;
+         p->slot_count > 0 && p->slots[i] != 0; i = (i + 1) & (p->slot_count - 1)) {
+        struct access_class *const c = &p->classes[p->slots[i] - 1];
+        if (c->region == region && c->kind == kind && c->width_log2 == width_log2)
+            return c;
+    }
+    return NULL;
+}
+
+static void fill_slot(struct access_pattern *p, uint32_t index)
+{
+    const struct access_class *const c = &p->classes[index];
+    uint32_t i = first_slot(p, c->region, c->kind, c->width_log2);
+
+    while (p->slots[i] != 0)
+        i = (i + 1) & (p->slot_count - 1);
+    p->slots[i] = index + 1;
+}
+
+/* Keeps at least half of the slots free. */
+static bool grow_classes(struct access_pattern *p)
+{
+    const uint32_t slots = p->slot_count > 0 ? 2 * p->slot_count : 64;
+    struct access_class *classes;
+    uint32_t *table;
+
+    if (2 * (p->class_count + 1) <= p->slot_count)
+        return true;
+    classes = realloc(p->classes, slots / 2 * sizeof(*classes));
+    if (classes)
+        p->classes = classes;
+    table = classes ? calloc(slots, sizeof(*table)) : NULL;
+    if (!table)
+        return false;
+    free(p->slots);
+    p->slots = table;
+    p->slot_count = slots;
+    for (uint32_t i = 0; i < p->class_count; i++)
+        fill_slot(p, i);
+    return true;
+}
+
+/* Returns the class of an access, which is added if it is new, or NULL if out of memory. */
+static struct access_class *add_class(struct reading *g, uint64_t address)
+{
+    struct access_pattern *const p = g->p;
+    const struct rlt_record *const r = &g->record;
+    const uint32_t region = find_region(g, address);
+    struct access_class *c = find_class(p, region, r->kind, r->width_log2);
+
+    if (c || !grow_classes(p))
+        return c;
+    c = &p->classes[p->class_count];
+    *c = (struct access_class){.region = region,
+                               .place = region < g->map->count ? g->map->regions[region].place
+                                                               : PLACE_UNKNOWN,
+                               .kind = r->kind,
+                               .width_log2 = r->width_log2,
+                               .low = UINT64_MAX};
+    fill_slot(p, p->class_count++);
+    return c;
+}
+
+/* Returns the bytes that memory moves for each line if the lanes are spread evenly over the
+ * lines. */
+static uint64_t line_bytes(const struct rlt_record *r, uint32_t granule)
+{
+    const uint32_t bytes = (uint32_t)__builtin_popcount(r->mask) << r->width_log2;
+    const uint32_t each = (bytes + r->line_count - 1) / r->line_count;
+    const uint32_t moved = (each + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES;
+
+    return moved < granule ? moved : granule;
+}
+
+static bool begins_run(const struct rlt_record *r, uint32_t i)
+{
+    return i == 0 || r->lines[i] - r->lines[i - 1] > 1;
+}
+
+static enum status add_record(struct reading *g, struct err *err)
+{
+    struct access_pattern *const p = g->p;
+    const struct rlt_record *const r = &g->record;
+    const uint64_t bytes = line_bytes(r, g->granule);
+
+    if (p->records == UINT32_MAX)
+        return err_set(err, STATUS_NOT_APPLICABLE, "the trace has more than 2^32 records");
+    if (p->records == g->room) {
+        const uint64_t room = g->room > 0 ? 2 * g->room : 4096;
+        struct first_line *const more = realloc(g->firsts, room * sizeof(*more));
+        if (!more)
+            return no_memory(err);
+        g->firsts = more;
+        g->room = room;
+    }
+    for (uint32_t i = 0; i < r->line_count; i++) {
+        const uint64_t address = r->lines[i] * g->granule;
+        struct access_class *const c = add_class(g, address);
+        if (!c)
+            return no_memory(err);
+        c->lines++;
+        c->runs += begins_run(r, i);
+        c->moved_bytes += bytes;
+        c->low = address < c->low ? address : c->low;
+        c->high = address + g->granule > c->high ? address + g->granule : c->high;
+        if (i == 0)
+            g->firsts[p->records] = (struct first_line){
+                address, r->block, r->warp, (uint32_t)(c - p->classes), (uint32_t)p->records};
+    }
+    p->records++;
+    p->lines += r->line_count;
+    return STATUS_OK;
+}
+
+/* ---- neighbors ---- */
+
+static int by_warp_of_class(const void *a, const void *b)
+{
+    const struct first_line *const x = a;
+    const struct first_line *const y = b;
+
+    if (x->class != y->class)
+        return x->class < y->class ? -1 : 1;
+    if (x->warp != y->warp)
+        return x->warp < y->warp ? -1 : 1;
+    if (x->block != y->block)
+        return x->block < y->block ? -1 : 1;
+    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+/* Compares the accesses [begin, middle) of a warp of one block with those of the same warp of the
+ * next block in the trace, [middle, end). The n-th accesses are a pair. */
+static void compare_blocks(struct access_class *c, const struct first_line *firsts, uint64_t begin,
+                           uint64_t middle, uint64_t end, double blocks)
+{
+    const double span = (double)access_class_span(c);
+    const double apart = (double)(firsts[middle].block - firsts[begin].block);
+    const double near = SLACK * span * apart / blocks + (double)(1 << RECORDING_PAGE_SHIFT);
+
+    for (uint64_t i = 0; begin + i < middle && middle + i < end; i++) {
+        const uint64_t a = firsts[begin + i].address;
+        const uint64_t b = firsts[middle + i].address;
+        c->pairs++;
+        c->far_pairs += (double)(a < b ? b - a : a - b) > near;
+    }
+}
+
+/* Returns the end of the accesses of one warp of one block that begin at `begin`. */
+static uint64_t warp_end(const struct first_line *firsts, uint64_t begin, uint64_t count)
+{
+    uint64_t end = begin;
+
+    while (end < count && firsts[end].class == firsts[begin].class &&
+           firsts[end].warp == firsts[begin].warp && firsts[end].block == firsts[begin].block)
+        end++;
+    return end;
+}
+
+static void compare_neighbors(struct reading *g, const uint32_t grid[3])
+{
+    struct access_pattern *const p = g->p;
+    const double blocks = (double)grid[0] * grid[1] * grid[2];
+    uint64_t begin = 0;
+
+    if (p->records == 0)
+        return;
+    qsort(g->firsts, p->records, sizeof(*g->firsts), by_warp_of_class);
+    for (uint64_t end; begin < p->records; begin = end) {
+        end = warp_end(g->firsts, begin, p->records);
+        if (end < p->records && g->firsts[end].class == g->firsts[begin].class &&
+            g->firsts[end].warp == g->firsts[begin].warp)
+            compare_blocks(&p->classes[g->firsts[begin].class], g->firsts, begin, end,
+                           warp_end(g->firsts, end, p->records), blocks > 0 ? blocks : 1);
+    }
+    for (uint32_t i = 0; i < p->class_count; i++) {
+        struct access_class *const c = &p->classes[i];
+        c->random = c->pairs == 0 || FAR_SHARE * c->far_pairs > c->pairs;
+    }
+}
+
+/* ---- public functions ---- */
+
+enum status access_pattern_read(FILE *in, const struct place_map *map, const uint32_t grid[3],
+                                struct access_pattern *out, struct err *err)
+{
+    struct reading g = {.map = map, .p = out, .region = UINT32_MAX};
+    struct err own = {0};
+    struct rlt_reader *const reader = rlt_reader_new(in, &own);
+    enum status s = STATUS_OK;
+
+    *out = (struct access_pattern){0};
+    g.granule = reader ? rlt_granule_bytes(reader) : 0;
+    while (reader && s == STATUS_OK && rlt_read(reader, &g.record, &own))
+        s = add_record(&g, &own);
+    if (own.status == STATUS_OK)
+        compare_neighbors(&g, grid);
+    if (reader)
+        out->left_out = rlt_left_out(reader);
+    rlt_reader_free(reader);
+    free(g.firsts);
+    return own.status == STATUS_OK ? STATUS_OK : err_set(err, own.status, "%s", own.text);
+}
+
+void access_pattern_free(struct access_pattern *take)
+{
+    free(take->classes);
+    free(take->slots);
+    *take = (struct access_pattern){0};
+}
+
+static bool is_chosen(struct reading *g, uint64_t address, const struct access_class **out)
+{
+    *out = find_class(g->p, find_region(g, address), g->record.kind, g->record.width_log2);
+    return *out && (*out)->chosen;
+}
+
+enum status access_pattern_walk(FILE *in, const struct place_map *map,
+                                const struct access_pattern *p, access_pattern_visit *visit,
+                                void *context, struct err *err)
+{
+    struct access_pattern same = *p;
+    struct reading g = {.map = map, .p = &same, .region = UINT32_MAX};
+    struct err own = {0};
+    struct rlt_reader *const reader = rlt_reader_new(in, &own);
+    const struct access_class *c;
+    enum status s = STATUS_OK;
+
+    g.granule = reader ? rlt_granule_bytes(reader) : 0;
+    while (reader && s == STATUS_OK && rlt_read(reader, &g.record, &own)) {
+        for (uint32_t i = 0; s == STATUS_OK && i < g.record.line_count; i++) {
+            const uint64_t address = g.record.lines[i] * g.granule;
+            if (begins_run(&g.record, i) && is_chosen(&g, address, &c))
+                s = visit(context, c, address, &own);
+        }
+    }
+    rlt_reader_free(reader);
+    return own.status == STATUS_OK ? STATUS_OK : err_set(err, own.status, "%s", own.text);
+}
+
+/* Writes one allocation for the chosen classes of the region of class `i`, unless an earlier class
+ * of the same region was chosen. */
+static void write_allocation(struct rlt_writer *w, const struct access_pattern *p, uint32_t i)
+{
+    struct rlt_allocation a = {.base = UINT64_MAX};
+    uint64_t end = 0;
+
+    for (uint32_t k = 0; k < p->class_count; k++) {
+        const struct access_class *const c = &p->classes[k];
+        if (!c->chosen || c->region != p->classes[i].region)
+            continue;
+        if (k < i)
+            return;
+        a.base = c->low < a.base ? c->low : a.base;
+        end = c->high > end ? c->high : end;
+    }
+    a.bytes = end - a.base;
+    (void)snprintf(a.name, sizeof(a.name), "%s", place_name(p->classes[i].place));
+    rlt_write_allocation(w, &a);
+}
+
+static void write_chosen(struct reading *g, struct rlt_writer *w)
+{
+    struct rlt_record r = g->record;
+    const struct access_class *c;
+
+    r.line_count = 0;
+    for (uint32_t i = 0; i < g->record.line_count; i++)
+        if (is_chosen(g, g->record.lines[i] * g->granule, &c))
+            r.lines[r.line_count++] = g->record.lines[i];
+    if (r.line_count > 0)
+        rlt_write_record(w, &r);
+}
+
+enum status access_pattern_copy(FILE *in, const struct place_map *map,
+                                const struct access_pattern *p, FILE *out, struct err *err)
+{
+    struct access_pattern same = *p;
+    struct reading g = {.map = map, .p = &same, .region = UINT32_MAX};
+    struct err own = {0};
+    struct rlt_reader *const reader = rlt_reader_new(in, &own);
+    struct rlt_writer *w = NULL;
+    uint32_t written = 0;
+    uint32_t count;
+    enum status s;
+
+    g.granule = reader ? rlt_granule_bytes(reader) : 0;
+    if (reader && !(w = rlt_writer_new(out, g.granule)))
+        (void)no_memory(&own);
+    while (w && rlt_read(reader, &g.record, &own)) {
+        const struct rlt_kernel *const kernels = rlt_kernels(reader, &count);
+        if (written == 0) {
+            (void)rlt_write_app(w, "reach-profile");
+            for (uint32_t i = 0; i < p->class_count; i++)
+                if (p->classes[i].chosen)
+                    write_allocation(w, p, i);
+        }
+        for (; written < count; written++) {
+            struct rlt_kernel kernel = kernels[written];
+            kernel.app = 0;
+            (void)rlt_write_kernel(w, &kernel);
+        }
+        write_chosen(&g, w);
+    }
+    rlt_reader_free(reader);
+    if (own.status == STATUS_OK)
+        s = rlt_writer_end(w, &own);
+    else if (w)
+        rlt_writer_abandon(w);
+    s = own.status;
+    return s == STATUS_OK ? s : err_set(err, s, "%s", own.text);
+}

@@ -1,0 +1,66 @@
+/* access_pattern.h: sorts the accesses of a recorded launch into classes, and finds out which
+ * classes are at random and which are in order.
+ *
+ * A class has the accesses of one kind and width to one region of memory. Neighboring warps of an
+ * access in order touch neighboring addresses. A class is at random if more than a tenth of the
+ * pairs of neighboring warps in the trace are farther apart than warps at their distance in an
+ * access in order would be. The rule also holds if only some blocks are in the trace. */
+#ifndef REACH_CLIENTS_PROFILE_ACCESS_PATTERN_H
+#define REACH_CLIENTS_PROFILE_ACCESS_PATTERN_H
+
+#include "clients/lab/trace/rlt.h"
+#include "clients/profile/place.h"
+
+enum { ACCESS_PATTERN_LINE_BYTES = RLT_MIN_GRANULE };
+
+struct access_class {
+    uint32_t region; /* index in the map of memory, or UINT32_MAX */
+    enum place place;
+    enum rlt_kind kind;
+    uint32_t width_log2; /* log2 of the bytes per lane */
+    uint64_t lines;
+    uint64_t runs;        /* contiguous runs of lines, each in one record */
+    uint64_t moved_bytes; /* bytes of the sectors of all lines */
+    uint64_t low, high;   /* the accesses are in [low, high) */
+    uint64_t pairs, far_pairs;
+    bool random;
+    bool chosen; /* set by the caller: access_pattern_copy writes the class */
+};
+
+struct access_pattern {
+    uint64_t records;
+    uint64_t lines;
+    struct rlt_left_out left_out;
+    uint32_t class_count;
+    struct access_class *classes;
+    uint32_t slot_count; /* 0 or a power of two */
+    uint32_t *slots;     /* hash table of index + 1 into classes */
+};
+
+/* Reads a trace. `grid` is the number of blocks in each dimension. Returns STATUS_CORRUPT if the
+ * trace is damaged, and STATUS_NO_MEMORY if out of memory. Free `out` with access_pattern_free in
+ * every case. */
+enum status access_pattern_read(FILE *in, const struct place_map *map, const uint32_t grid[3],
+                                struct access_pattern *out, struct err *err);
+void access_pattern_free(struct access_pattern *take);
+
+/* Returns the bytes from the first to the last access of a class. */
+static inline uint64_t access_class_span(const struct access_class *c)
+{
+    return c->high - c->low;
+}
+
+/* Calls `visit` for each run of lines of the chosen classes, in the order of the trace. Returns the
+ * errors of access_pattern_read. */
+typedef enum status access_pattern_visit(void *context, const struct access_class *c,
+                                         uint64_t address, struct err *err);
+enum status access_pattern_walk(FILE *in, const struct place_map *map,
+                                const struct access_pattern *p, access_pattern_visit *visit,
+                                void *context, struct err *err);
+
+/* Writes the accesses of the chosen classes as a trace, with one allocation for each region that
+ * spans them. Returns the errors of access_pattern_read, and STATUS_IO if writing fails. */
+enum status access_pattern_copy(FILE *in, const struct place_map *map,
+                                const struct access_pattern *p, FILE *out, struct err *err);
+
+#endif

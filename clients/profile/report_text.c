@@ -1,0 +1,234 @@
+/* report_text.c: see report_text.h. */
+#include "clients/profile/report_text.h"
+
+#include "base/text.h"
+#include "base/units.h"
+#include "types/name_of.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Places with a smaller share of the touched bytes are not in the text. */
+static const double SHOWN_SHARE = 0.01;
+
+enum { SHOWN_OPTIONS = 2 };
+
+/* Appends to a cell, and cuts what does not fit. */
+__attribute__((format(printf, 2, 3))) static void append(char *out, const char *format, ...)
+{
+    const size_t used = strlen(out);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(out + used, REPORT_CELL_BYTES - used, format, args);
+    va_end(args);
+}
+
+static void append_time(char *out, double ns)
+{
+    if (ns >= 1e9)
+        append(out, "%.1f s", ns / 1e9);
+    else if (ns >= 1e6)
+        append(out, "%.1f ms", ns / 1e6);
+    else
+        append(out, "%.1f us", ns / 1e3);
+}
+
+/* ---- memory ---- */
+
+char *report_text_touches(const struct report_row *row, char *out)
+{
+    double sum = 0;
+
+    out[0] = '\0';
+    for (uint32_t place = 0; place < PLACE_COUNT; place++)
+        sum += (double)row->touched[place];
+    for (uint32_t place = 0; place < PLACE_COUNT; place++) {
+        if (row->touched[place] == 0 || (double)row->touched[place] < SHOWN_SHARE * sum)
+            continue;
+        append(out, "%s%.1f GiB %s%s", out[0] ? " + " : "", (double)row->touched[place] / GIB,
+               place_words((enum place)place),
+               row->order[place] == ORDER_RANDOM       ? ", at random"
+               : row->order[place] == ORDER_SEQUENTIAL ? ", in order"
+                                                       : "");
+    }
+    return out;
+}
+
+/* ---- numbers ---- */
+
+char *report_text_misses(const struct report_row *row, char *out)
+{
+    out[0] = '\0';
+    if (row->has_times)
+        append(out, "%.0f %%", 100 * row->misses);
+    return out;
+}
+
+char *report_text_costs(const struct report_row *row, char *out)
+{
+    out[0] = '\0';
+    if (row->has_times && row->verdict != REPORT_UNEXPLAINED && row->verdict != REPORT_UNKNOWN)
+        append(out, "%.1fx", row->verdict == REPORT_LIMITED ? row->costs : 1);
+    return out;
+}
+
+/* ---- advice ---- */
+
+static const char *const host_kinds[MEMORY_KIND_COUNT] = {
+    [MEMORY_DEVICE] = "device",
+    [MEMORY_MANAGED_DEVICE] = "managed at the device",
+    [MEMORY_HOST_PINNED] = "pinned",
+    [MEMORY_HOST_VIRTUAL] = "virtual at the host",
+    [MEMORY_MANAGED_HOST] = "managed at the host",
+    [MEMORY_HOST_REGISTERED] = "registered",
+    [MEMORY_HOST_REGISTERED_HUGE] = "registered huge pages",
+    [MEMORY_HOST_PAGEABLE] = "pageable",
+    [MEMORY_HOST_FILE] = "mapped file",
+    [MEMORY_PEER] = "peer"};
+
+const char *report_text_option(const struct report_option *option)
+{
+    return option->strategy == STRATEGY_NAIVE ? NAME_OF(host_kinds, option->kind)
+                                              : strategy_name(option->strategy);
+}
+
+/* The functions of reach.torch that replace operators of PyTorch. */
+static const struct {
+    const char *operator;
+    const char *call;
+} calls[] = {{"embedding_bag", "reach.torch.embedding_bag"},
+             {"embedding", "reach.torch.embedding"},
+             {"index_select", "reach.torch.index_select"},
+             {"index_add", "reach.torch.index_add_"},
+             {"scatter_add", "reach.torch.scatter_add_"}};
+
+const char *report_text_call(const struct report_row *row, const struct report_option *option)
+{
+    if (option->strategy == STRATEGY_NAIVE)
+        return "reach.torch.host_from";
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+        if (strstr(row->kernel->operator, calls[i].operator))
+            return calls[i].call;
+    return row->kind == RLT_LOAD ? "reach.torch.gather_rows" : "reach.torch.index_add_";
+}
+
+/* Appends the fastest options that the same function follows. */
+static void append_options(const struct report_row *row, char *out)
+{
+    const char *const call = report_text_call(row, &row->options[0]);
+    uint32_t shown = 0;
+
+    for (uint32_t i = 0; i < row->option_count && shown < SHOWN_OPTIONS; i++) {
+        if (strcmp(report_text_call(row, &row->options[i]), call) != 0)
+            continue;
+        append(out, "%s%s %.1fx", shown > 0 ? ", " : "", report_text_option(&row->options[i]),
+               row->options[i].factor);
+        shown++;
+    }
+    append(out, ": %s", call);
+}
+
+static void append_times(const struct report_row *row, char *out)
+{
+    append(out, "predicted ");
+    append_time(out, row->predicted_ns);
+    append(out, ", measured ");
+    append_time(out, row->measured_ns);
+}
+
+char *report_text_instead(const struct report_row *row, char *out)
+{
+    out[0] = '\0';
+    switch (row->verdict) {
+    case REPORT_LIMITED:
+        if (row->option_count > 0)
+            append_options(row, out);
+        else
+            append(out, "nothing: no strategy is faster");
+        break;
+    case REPORT_UNEXPLAINED:
+        append_times(row, out);
+        append(out, ": not explained");
+        break;
+    case REPORT_HIDDEN:
+        append(out, "nothing: other work takes longer than translation");
+        break;
+    case REPORT_IN_REACH:
+        append(out, "nothing: within the reach");
+        break;
+    case REPORT_IN_ORDER:
+        append(out, "nothing: in order");
+        break;
+    case REPORT_IN_CACHE:
+        append(out, "nothing: stays in the L2");
+        break;
+    case REPORT_NO_FINGERPRINT:
+        break;
+    case REPORT_NOT_RECORDED:
+        append(out, "not recorded");
+        break;
+    case REPORT_REFUSED:
+        append(out, "cannot be recorded: %s", row->note);
+        break;
+    default:
+        append(out, "unknown: %s", row->note);
+        break;
+    }
+    text_sanitize(out);
+    return out;
+}
+
+/* ---- sentences ---- */
+
+static void append_process(const struct recording *r, char *out)
+{
+    append(out, "%.200s (process %llu%s)", r->command, (unsigned long long)r->pid,
+           r->ended ? "" : ", did not end");
+}
+
+char *report_text_title(const struct report_section *section, char *out)
+{
+    const struct recording *const r = section->recording;
+
+    out[0] = '\0';
+    append_process(r, out);
+    append(out, " on %.80s: %u kernel%s, ", r->gpus[section->gpu].name, section->row_count,
+           section->row_count == 1 ? "" : "s");
+    append_time(out, section->time_ns);
+    append(out, " of kernels in %.1f s", r->seconds);
+    text_sanitize(out);
+    return out;
+}
+
+char *report_text_advice(const struct report_section *section, char *out)
+{
+    out[0] = '\0';
+    if (!section->fp)
+        append(out, "There are only footprints, because %.300s.", section->why);
+    text_sanitize(out);
+    return out;
+}
+
+char *report_text_sum(const struct report *r, char *out)
+{
+    out[0] = '\0';
+    append(out, "%u kernel%s limited by translation. The fastest options save ", r->limited_count,
+           r->limited_count == 1 ? " is" : "s are");
+    append_time(out, r->gain_ns);
+    append(out, " of ");
+    append_time(out, r->time_ns);
+    append(out, " of kernels.");
+    return out;
+}
+
+char *report_text_problem(const struct recording *r, char *out)
+{
+    out[0] = '\0';
+    append_process(r, out);
+    append(out, ": %.280s",
+           r->problem[0] ? r->problem : "The process used CUDA and launched no kernel.");
+    text_sanitize(out);
+    return out;
+}
