@@ -19,6 +19,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__    __attribute__((noinline))
 #define __shared__      static
 #define __grid_constant__
 #define __launch_bounds__(...)
@@ -148,7 +149,7 @@ static inline void exchange(unsigned value, unsigned all[WARP])
     threads[current].deposit = value;
     wait_at(AT_WARP);
     for (unsigned lane = 0; lane < WARP; lane++)
-        all[lane] = threads[first + lane].deposit;
+        all[lane] = first + lane < threads.size() ? threads[first + lane].deposit : 0;
     wait_at(AT_WARP);
 }
 } // namespace cuda_on_host
@@ -163,13 +164,18 @@ static inline void __syncwarp()
     cuda_on_host::wait_at(cuda_on_host::AT_WARP);
 }
 
-static inline unsigned __ballot_sync(unsigned, bool value)
+static inline unsigned __ballot_sync(unsigned mask, bool value)
 {
     unsigned all[cuda_on_host::WARP], set = 0;
     cuda_on_host::exchange(value, all);
     for (unsigned lane = 0; lane < cuda_on_host::WARP; lane++)
         set |= all[lane] << lane;
-    return set;
+    return set & mask;
+}
+
+static inline bool __any_sync(unsigned mask, bool value)
+{
+    return __ballot_sync(mask, value) != 0;
 }
 
 static inline unsigned __shfl_up_sync(unsigned, unsigned value, unsigned distance)
@@ -180,17 +186,28 @@ static inline unsigned __shfl_up_sync(unsigned, unsigned value, unsigned distanc
     return lane >= distance ? all[lane - distance] : value;
 }
 
-static inline unsigned __shfl_sync(unsigned, unsigned value, unsigned from)
+template <class T> static inline T __shfl_sync(unsigned, T value, unsigned from)
 {
-    unsigned all[cuda_on_host::WARP];
-    cuda_on_host::exchange(value, all);
-    return all[from];
+    unsigned words[(sizeof(T) + 3) / 4] = {0}, all[cuda_on_host::WARP];
+    memcpy(words, &value, sizeof value);
+    for (unsigned &word : words) {
+        cuda_on_host::exchange(word, all);
+        word = all[from];
+    }
+    memcpy(&value, words, sizeof value);
+    return value;
 }
 
-/* Waits until all lanes of a warp have arrived. */
+/* All lanes that the block has are active. */
 static inline unsigned __activemask()
 {
-    return ~0u;
+    const unsigned first = threadIdx.x / cuda_on_host::WARP * cuda_on_host::WARP;
+    return blockDim.x - first < cuda_on_host::WARP ? (1u << (blockDim.x - first)) - 1 : ~0u;
+}
+
+static inline int __clz(unsigned bits)
+{
+    return bits ? __builtin_clz(bits) : 32;
 }
 
 static inline int __ffs(unsigned bits)
@@ -212,6 +229,13 @@ template <class T> static inline T atomicAdd(T *at, T value)
 {
     const T old = *at;
     *at += value;
+    return old;
+}
+
+template <class T> static inline T atomicCAS(T *at, T expected, T value)
+{
+    const T old = *at;
+    *at = old == expected ? value : old;
     return old;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "tests/fakecuda/fake_state.h"
+#include "tests/fakecuda/fakecuda_script.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,7 @@ cu_result cuMemAlloc_v2(cu_deviceptr *p, size_t bytes)
     }
     fake_hold(fake.current, (int64_t)bytes);
     *p = va;
+    fake_report_memory(FAKECUDA_DEVICE_ALLOC, va, bytes);
     return CU_SUCCESS;
 }
 
@@ -75,6 +77,7 @@ cu_result cuMemFree_v2(cu_deviceptr p)
         if (allocs[i].va != p)
             continue;
         int device = allocs[i].device;
+        fake_report_memory(FAKECUDA_DEVICE_FREE, p, allocs[i].bytes);
         fake_hold(device, -(int64_t)allocs[i].bytes);
         free(allocs[i].host);
         if (allocs[i].kind != MEMORY_DEVICE) {
@@ -206,6 +209,7 @@ cu_result cuMemAddressReserve(cu_deviceptr *p, size_t bytes, size_t alignment, c
     struct fake_range *range = fake_list_add(&fake.ranges, sizeof *range, fake.ranges.count);
     *range = (struct fake_range){.va = va, .bytes = bytes, .device = fake.current};
     *p = va;
+    fake_report_memory(FAKECUDA_RESERVE, va, bytes);
     return CU_SUCCESS;
 }
 
@@ -226,6 +230,7 @@ cu_result cuMemAddressFree(cu_deviceptr p, size_t bytes)
     for (size_t i = 0; i < fake.ranges.count; i++) {
         if (ranges[i].va == p && ranges[i].bytes == bytes) {
             int device = ranges[i].device;
+            fake_report_memory(FAKECUDA_RELEASE, p, bytes);
             fake_list_remove(&fake.ranges, sizeof *ranges, i);
             fake_settle_va(device);
             return r;
@@ -342,6 +347,9 @@ cu_result cuModuleLoadData(cu_module *module, const void *image)
         return r;
     if (!image)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a module of nothing");
+    r = fake_script_load(module, image);
+    if (r != CU_ERROR_NOT_FOUND)
+        return r;
     if (fake.modules > 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a second module; one is all there is here");
     fake.modules++;
@@ -352,6 +360,8 @@ cu_result cuModuleLoadData(cu_module *module, const void *image)
 cu_result cuModuleUnload(cu_module module)
 {
     cu_result r = fake_enter("cuModuleUnload");
+    if (fake_script_unload(module))
+        return r;
     if ((void *)module != (void *)&fake.modules || fake.modules == 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a module is unloaded that is not there");
     fake.modules = 0;
@@ -364,6 +374,8 @@ cu_result cuModuleGetFunction(cu_function *f, cu_module module, const char *name
     cu_result r = fake_enter_context("cuModuleGetFunction");
     if (r != CU_SUCCESS)
         return r;
+    if (fake_script_function(f, module, name))
+        return CU_SUCCESS;
     const char *known = fake_kernel_name(name);
     if ((void *)module != (void *)&fake.modules || fake.modules == 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a function of no module");
@@ -542,6 +554,9 @@ cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, u
     cu_result r = fake_enter_context("cuLaunchKernel");
     if (r != CU_SUCCESS)
         return r;
+    if (fake_script_is(f))
+        return fake_script_launch(f, (unsigned[]){gx, gy, gz}, (unsigned[]){bx, by, bz}, stream,
+                                  parameters);
     struct fake_function *function = find_function(f);
     struct fake_stream *s = fake_stream_of(stream);
     if (!function || !s || gy != 1 || gz != 1 || by != 1 || bz != 1 || extra || !parameters)

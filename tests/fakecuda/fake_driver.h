@@ -19,6 +19,7 @@ cu_result cuDeviceGetAttribute(int *value, int attribute, cu_device device);
 cu_result cuDeviceGetPCIBusId(char *id, int length, cu_device device);
 cu_result cuDevicePrimaryCtxRetain(cu_context *context, cu_device device);
 cu_result cuDevicePrimaryCtxRelease_v2(cu_device device);
+cu_result cuDevicePrimaryCtxReset_v2(cu_device device);
 cu_result cuCtxSetCurrent(cu_context context);
 cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
 cu_result cuMemAlloc_v2(cu_deviceptr *p, size_t bytes);
@@ -87,5 +88,15 @@ cu_result cuMemGetAccess(unsigned long long *flags, const struct cu_mem_location
 cu_result cuMemRetainAllocationHandle(cu_mem_handle *handle, void *p);
 cu_result cuMemGetAllocationPropertiesFromHandle(struct cu_mem_allocation_prop *prop,
                                                  cu_mem_handle handle);
+/* Graphs of kernels that a test describes are in fake_script.c. */
+struct kernel_node;
+cu_result cuGraphCreate(void **out, unsigned flags);
+cu_result cuGraphAddKernelNode(void **out, void *graph, void *const *after, size_t after_count,
+                               const struct kernel_node *kernel);
+cu_result cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags);
+cu_result cuGraphUpload(void *graph, cu_stream stream);
+cu_result cuGraphLaunch(void *graph, cu_stream stream);
+cu_result cuGraphDestroy(void *graph);
+cu_result cuGraphExecDestroy(void *graph);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "tests/fakecuda/fake_driver.h"
 #include "tests/fakecuda/fake_state.h"
+#include "tests/fakecuda/fakecuda_script.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,10 @@ static cu_result add_range(enum memory_kind kind, size_t bytes, void *host, cu_d
                              .preferred = FAKE_NOWHERE,
                              .prefetched = FAKE_NOWHERE};
     *out = va;
+    fake_report_memory(kind == MEMORY_MANAGED_HOST  ? FAKECUDA_MANAGED_ALLOC
+                       : kind == MEMORY_HOST_PINNED ? FAKECUDA_PINNED_ALLOC
+                                                    : FAKECUDA_REGISTERED_ALLOC,
+                       va, bytes);
     return CU_SUCCESS;
 }
 
@@ -64,6 +69,7 @@ static cu_result remove_by_host(const void *host, const char *what)
     if (!a)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "%s that is not there", what);
     const int device = a->device;
+    fake_report_memory(FAKECUDA_HOST_FREE, a->va, a->bytes);
     fake_list_remove(&fake.allocs, sizeof *a, (size_t)(a - (struct fake_alloc *)fake.allocs.items));
     fake_settle_va(device);
     return CU_SUCCESS;

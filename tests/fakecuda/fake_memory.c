@@ -220,6 +220,19 @@ void fake_hold(int device, int64_t bytes)
         fake.report.most_device_bytes = fake.report.device_bytes;
 }
 
+void fake_forget_allocs(int device)
+{
+    const struct fake_alloc *allocs = fake.allocs.items;
+    for (size_t i = fake.allocs.count; i-- > 0;) {
+        if (allocs[i].device != device || allocs[i].kind != MEMORY_DEVICE)
+            continue;
+        fake_hold(device, -(int64_t)allocs[i].bytes);
+        free(allocs[i].host);
+        fake_list_remove(&fake.allocs, sizeof *allocs, i);
+    }
+    fake_settle_va(device);
+}
+
 void fake_free_all(void)
 {
     const struct fake_alloc *allocs = fake.allocs.items;

@@ -170,6 +170,8 @@ struct fake_handle *fake_handle(cu_mem_handle id);
 void fake_handle_forget(const struct fake_handle *h);
 void fake_hold(int device, int64_t bytes);
 void fake_free_all(void);
+/* Frees the plain allocations of a device. */
+void fake_forget_allocs(int device);
 
 /* Defined in fake_far.c: finds the model that translates address `va`, and the address at which the
  * model begins. */
@@ -192,6 +194,21 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
                           const void *args);
 cu_result fake_kernel_run_clusters(const char *name, int device, unsigned blocks, unsigned threads,
                                    unsigned cluster_sms, const void *args);
+/* Defined in fake_script.c: kernels that a test describes (fakecuda_script.h). fake_script_load
+ * returns CU_ERROR_NOT_FOUND if the image is not a script. */
+cu_result fake_script_load(cu_module *out, const void *image);
+bool fake_script_unload(cu_module module);
+bool fake_script_function(cu_function *out, cu_module module, const char *name);
+bool fake_script_is(cu_function function);
+void fake_script_reset(void); /* all modules and functions are lost */
+cu_result fake_script_launch(cu_function function, const unsigned grid[3], const unsigned block[3],
+                             cu_stream stream, void **parameters);
+/* Loads the library in CUDA_INJECTION64_PATH. */
+void fake_inject(void);
+/* Report to the tool, if there is one. `event` is an enum fakecuda_memory_event. */
+void fake_report_context(bool begins, int device);
+void fake_report_memory(int event, uint64_t address, uint64_t bytes);
+
 /* Returns how many clusters of this number of blocks fit at once, with one block per SM. */
 unsigned fake_clusters(int device, unsigned cluster_sms);
 

@@ -40,6 +40,9 @@
  *   mig=<profile or description>   an instance of the GPU before it; without a description the GPU
  *                                  is in MIG mode and has none
  *
+ * fakecuda_script.h describes kernels with accesses that a test chooses. CUDA_INJECTION64_PATH
+ * names a library that cuInit loads.
+ *
  * CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER select and order the GPUs and instances that are
  * visible to a process, like with a real driver (control_see).
  *
@@ -61,6 +64,7 @@
 #include "tests/fakecuda/fake_driver.h"
 #include "tests/fakecuda/fake_state.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,9 +180,14 @@ cu_result fake_misuse(cu_result r, const char *format, ...)
     return r;
 }
 
+/* A tool may call functions about devices on another thread. */
 uint64_t fake_count_use(const char *call)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    uint64_t count;
     uint32_t i = 0;
+
+    pthread_mutex_lock(&lock);
     while (i < fake.use_count && strcmp(fake.uses[i].call, call) != 0)
         i++;
     if (i == fake.use_count) {
@@ -186,7 +195,9 @@ uint64_t fake_count_use(const char *call)
             abort();
         fake.uses[fake.use_count++] = (struct fake_use){.call = call};
     }
-    return ++fake.uses[i].count;
+    count = ++fake.uses[i].count;
+    pthread_mutex_unlock(&lock);
+    return count;
 }
 
 static void hang(int ms)
@@ -228,7 +239,7 @@ static int number_of(cu_device device)
 static cu_result enter(const char *call, int gpu)
 {
     uint64_t use = fake_count_use(call);
-    fake.report.calls++;
+    (void)__atomic_add_fetch(&fake.report.calls, 1, __ATOMIC_RELAXED);
     if (find_fault(FAULT_CRASH, call, gpu, use))
         abort();
     const struct fault *f = find_fault(FAULT_HANG, call, gpu, use);
@@ -260,6 +271,7 @@ cu_result cuInit(unsigned flags)
     if (flags != 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "cuInit with flags");
     fake.initialised = true;
+    fake_inject();
     return CU_SUCCESS;
 }
 
@@ -453,7 +465,8 @@ cu_result cuDevicePrimaryCtxRetain(cu_context *context, cu_device device)
     cu_result r = enter_device("cuDevicePrimaryCtxRetain", device);
     if (r != CU_SUCCESS)
         return r;
-    fake.devices[device].retains++;
+    if (fake.devices[device].retains++ == 0)
+        fake_report_context(true, device);
     *context = (cu_context)(void *)&fake.devices[device];
     return CU_SUCCESS;
 }
@@ -464,9 +477,26 @@ cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
     if (device < 0 || (uint32_t)device >= fake.control.gpu_count ||
         fake.devices[device].retains == 0)
         return fake_misuse(CU_ERROR_INVALID_CONTEXT, "a context is released that is not there");
-    if (--fake.devices[device].retains == 0 && fake.current == device)
+    if (--fake.devices[device].retains > 0)
+        return r;
+    fake_report_context(false, device);
+    if (fake.current == device)
         fake.current = -1;
     return r;
+}
+
+/* Everything in the context is lost; the next call makes another context. */
+cu_result cuDevicePrimaryCtxReset_v2(cu_device device)
+{
+    cu_result r = enter_device("cuDevicePrimaryCtxReset", device);
+    if (r != CU_SUCCESS)
+        return r;
+    fake_report_context(false, device);
+    fake_script_reset();
+    fake_forget_allocs(device);
+    fake.sticky = CU_SUCCESS;
+    fake_report_context(true, device);
+    return CU_SUCCESS;
 }
 
 cu_result cuCtxSetCurrent(cu_context context)
