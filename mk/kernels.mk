@@ -35,19 +35,29 @@ build/kernels/reach_kernels.fatbin: build/kernels/flags
 	@: >$@
 endif
 
-build/gen/fatbin.S: mk/kernels.mk
+# The functions that reach-profile adds to the kernels of a program.
+PROFILE_PATCH := clients/profile/inject/patch.cu
+ifneq ($(and $(NVCC),$(wildcard $(PROFILE_PATCH))),)
+build/kernels/profile_patch.fatbin: $(PROFILE_PATCH) $(wildcard clients/profile/inject/abi.h) build/kernels/flags
+	$(call say,NVCC,$@)
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) --compile-as-tools-patch -fatbin -o $@ $<
+else
+build/kernels/profile_patch.fatbin: build/kernels/flags
+	@: >$@
+endif
+
+# Writes device code as bytes; NAME_start and NAME_end are equal in a build without nvcc. $(1) NAME, $(2) the file.
+define EMBED_FATBIN
 	@mkdir -p $(@D)
-	@printf '%s\n' \
-	    '/* The device code, as bytes; start and end are equal in a build without nvcc. */' \
-	    '.section .rodata' \
-	    '.balign 16' \
-	    '.globl reach_fatbin_start' \
-	    '.globl reach_fatbin_end' \
-	    'reach_fatbin_start:' \
-	    '.incbin "build/kernels/reach_kernels.fatbin"' \
-	    'reach_fatbin_end:' \
-	    '.byte 0' \
-	    '.section .note.GNU-stack,"",@progbits' >$@
+	@printf '%s\n' '.section .rodata' '.balign 16' '.globl $(1)_start' '.globl $(1)_end' '$(1)_start:' \
+	    '.incbin "$(2)"' '$(1)_end:' '.byte 0' '.section .note.GNU-stack,"",@progbits' >$@
+endef
+
+build/gen/fatbin.S: mk/kernels.mk
+	$(call EMBED_FATBIN,reach_fatbin,build/kernels/reach_kernels.fatbin)
+
+build/gen/profile_patch.S: mk/kernels.mk
+	$(call EMBED_FATBIN,reach_profile_patch,build/kernels/profile_patch.fatbin)
 
 # Links an example, a test or a benchmark written in CUDA. The program contains the CUDA runtime.
 define LINK_CU

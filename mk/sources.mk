@@ -23,6 +23,7 @@ PAPERS_SRC  := $(call find_files,clients/lab/papers,*.c)
 LAB_SRC     := $(filter-out $(PAPERS_SRC),$(call find_files,clients/lab,*.c))
 # The launcher and the report. The injected library in clients/profile/inject is a separate target.
 PROFILE_SRC := $(wildcard clients/profile/*.c)
+INJECT_SRC  := $(wildcard clients/profile/inject/*.c)
 KERNELS     := $(wildcard kernels/*.cu)
 # Scripts that run reachctl. They are installed in one folder, with the module that two of them import.
 CLIENT_SCRIPTS := clients/kubernetes/reach-nfd clients/kubernetes/reach-dra clients/hwloc/reach-hwloc
@@ -43,6 +44,8 @@ FUZZ_NAMES  := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
 # Sources that test programs share, and the sources of the stand-in driver.
 SUPPORT_SRC := $(wildcard tests/unit/support/*.c) $(filter-out $(TEST_SRC),$(wildcard tests/sim/*.c tests/replay/*.c))
 FAKE_SRC    := $(filter-out $(TEST_SRC),$(wildcard tests/fakecuda/*.c))
+# The stand-in for the Sanitizer library, over the stand-in driver.
+FAKE_SAN_SRC := $(wildcard tests/fakesanitizer/*.c)
 TOOL_SRC    := $(wildcard tests/gpu/*.c tests/bench/*.c)
 # Headers of cuCollections and of its CCCL, which .ci/cuco fetches. An empty CCCL_DIR selects the CCCL of the CUDA
 # toolkit. If the headers are missing, the tests of cuCollections are not built.
@@ -55,4 +58,5 @@ TOOL_CU     := $(if $(NVCC),$(filter-out $(if $(CUCO_H),,tests/gpu/cuco%.cu),$(w
 SCRIPT_FILES = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)
 SCRIPTS      = $(filter-out tests/$(1)/lib% tests/$(1)/common% tests/$(1)/survey%,$(call SCRIPT_FILES,$(1)))
 C_FILES     := $(call find_files,daemon api clients tests kernels,*.[ch])
-LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC) $(LAB_SRC) $(PROFILE_SRC) $(PAPERS_SRC)
+LINT_SRC    := $(filter-out build/%,$(LIB_SRC)) $(wildcard daemon/main.c) $(CTL_SRC) $(LAB_SRC) $(PROFILE_SRC) $(INJECT_SRC) \
+               $(PAPERS_SRC)

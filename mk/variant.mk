@@ -10,7 +10,9 @@ build/$(v)/obj/%.o: %.c build/$(v)/flags
 	@mkdir -p $(@D)
 	$(Q)$(compile) $(DEFINES) -MMD -MP -c $< -o $@
 
-build/$(v)/obj/fatbin.o: build/gen/fatbin.S build/kernels/reach_kernels.fatbin
+build/$(v)/obj/fatbin.o: build/kernels/reach_kernels.fatbin
+build/$(v)/obj/profile_patch.o: build/kernels/profile_patch.fatbin
+build/$(v)/obj/fatbin.o build/$(v)/obj/profile_patch.o: build/$(v)/obj/%.o: build/gen/%.S
 	$(call say,AS,$@)
 	@mkdir -p $(@D)
 	$(Q)$(cc_$(variant)) -c $< -o $@
@@ -45,7 +47,8 @@ tests_$(v)   := $(TEST_SRC:%.c=build/$(v)/%)
 papers_$(v)  := $(PAPERS_TEST_SRC:%.c=build/$(v)/%)
 fuzz_$(v)    := $(FUZZ_SRC:%.c=build/$(v)/%)
 fuzzer_$(v)  := $(if $(filter fuzz,$(v)),,build/$(v)/obj/tests/fuzz/replay.o)
-fakelib_$(v) := $(if $(FAKE_SRC),build/$(v)/tests/fakecuda/libcuda.so.1)
+fakelib_$(v) := $(if $(FAKE_SRC),build/$(v)/tests/fakecuda/libcuda.so.1) \
+                $(if $(INJECT_SRC),build/$(v)/tests/fakesanitizer/libsanitizer-public.so)
 
 $(patsubst %.c,build/$(v)/obj/%.o,$(wildcard clients/fleet/*.c)): | build/gen/fleet_sql.h build/gen/fleet_page.h
 
@@ -122,3 +125,8 @@ build/$(v)/tests/fakecuda/libcuda.so.1: $(fake_$(v)) $(libs_$(v))
 	$(Q)$(cc_$(variant)) -shared -pthread -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--exclude-libs,ALL \
 	    -Wl,--as-needed $(link_$(variant)) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 	$(Q)ln -sfn $(@F) $(@D)/libnvidia-ml.so.1
+
+build/$(v)/tests/fakesanitizer/libsanitizer-public.so: $(FAKE_SAN_SRC:%.c=build/$(v)/obj/%.o)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(cc_$(variant)) -shared $(link_$(variant)) $(LDFLAGS) -o $@ $^ -ldl

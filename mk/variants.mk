@@ -77,6 +77,15 @@ build/release/libreach-cuda.a: $(ALLOC_OBJ) $(ALLOC_MAP)
 	$(Q)objcopy --keep-global-symbols=build/release/libreach-cuda.names build/release/libreach-cuda.o
 	$(Q)rm -f $@ && ar rcs $@ build/release/libreach-cuda.o
 
+# ---- libreach-profile: what reach-profile loads into programs; it needs libc, and the Sanitizer library at run time --
+INJECT_MAP  := clients/profile/inject/inject.map
+$(addsuffix /libreach-profile.so,build/release build/wheel): $(INJECT_SRC:%.c=build/release/obj/%.o) \
+        build/release/obj/profile_patch.o build/release/liblab.a $(libs_release) $(INJECT_MAP)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -pthread -Wl,--version-script=$(INJECT_MAP) -Wl,-Bsymbolic -Wl,--no-undefined -Wl,--as-needed \
+	    -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(filter-out %.map,$^) $(DAEMON_LIBS)
+
 # ---- the plugin for Slurm: it needs libc and the functions of slurmstepd ----------------------
 build/release/reach_spank.so: $(SLURM_SRC:%.c=build/release/obj/%.o) clients/slurm/reach_spank.map
 	$(call say,LINK,$@)
