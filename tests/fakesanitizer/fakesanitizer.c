@@ -1,0 +1,490 @@
+/* fakesanitizer.c: a stand-in for NVIDIA's libsanitizer-public.so over the stand-in driver
+ * (tests/fakecuda), so that libreach-profile.so runs without a GPU. It reports what the driver does
+ * to its subscriber. In launches of patched modules, it runs the patch for every access of a script
+ * (fakecuda_script.h).
+ *
+ * FAKESANITIZER_PATCH names the patch, compiled for the host (patch_on_host.cc). Without it,
+ * patched launches access nothing. FAKESANITIZER has items that are separated by commas:
+ *
+ *   fail=<function>[@n]=<result>   the function returns this result, at each or at the nth use
+ *
+ * FAKESANITIZER_REPORT names a file. When the library is unloaded, it appends a line with what the
+ * subscriber did, and with the first call that a real library might not accept. */
+#include "clients/profile/inject/sanitizer_api.h"
+#include "tests/fakecuda/fakecuda_script.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SUCCESS = 0,
+    INVALID_PARAMETER = 1,
+    OUT_OF_MEMORY = 7,
+    MAX_LIMIT_REACHED = 10,
+    NOT_INITIALIZED = 13,
+    CUDA_ILLEGAL_ADDRESS = 700,
+    DOMAINS = 16,
+    MODULES = 64,
+    USES = 32,
+    PATCH_NAME = 64,
+    PC_BYTES = 16
+};
+
+#define FUNCTION_BYTES ((uint64_t)1 << 16) /* distance of two functions in code memory */
+
+struct Sanitizer_Subscriber_st {
+    san_callback callback;
+    void *user;
+    bool domains[DOMAINS];
+};
+
+struct module {
+    void *handle;
+    void *context;
+    char access[PATCH_NAME]; /* function that patches accesses; "" is none */
+    bool is_patched;
+};
+
+/* The launch between its two callbacks. */
+struct Sanitizer_Launch_st {
+    const struct fakecuda_launch *launch;
+    bool has_data;
+    void *data;
+};
+
+/* The stand-in has every function that the recorder loads. */
+#define DECLARE(symbol, member, arguments) int symbol arguments;
+SANITIZER_FUNCTIONS(DECLARE)
+#undef DECLARE
+
+static struct Sanitizer_Subscriber_st subscriber;
+static struct module modules[MODULES];
+static struct Sanitizer_Launch_st current;
+static struct {
+    const char *function;
+    unsigned count;
+} uses[USES];
+static unsigned long long patched_launches, recorded_launches, allocations, misuses;
+static char first_misuse[160];
+
+/* ---- settings and the report ---- */
+
+static int __attribute__((format(printf, 2, 3))) misuse(int result, const char *format, ...)
+{
+    va_list args;
+
+    if (misuses++ == 0) {
+        va_start(args, format);
+        (void)vsnprintf(first_misuse, sizeof first_misuse, format, args);
+        va_end(args);
+    }
+    return result;
+}
+
+static unsigned count_use(const char *function)
+{
+    size_t i = 0;
+    while (uses[i].function && strcmp(uses[i].function, function) != 0)
+        i++;
+    uses[i].function = function;
+    return ++uses[i].count;
+}
+
+/* Returns the result that FAKESANITIZER sets for this use of a function, or SUCCESS. */
+static int enter(const char *function)
+{
+    const unsigned use = count_use(function);
+    const size_t n = strlen(function);
+
+    for (const char *p = getenv("FAKESANITIZER"); p && *p; p += strcspn(p, ","), p += *p == ',') {
+        unsigned which = 0;
+        int result = 0;
+        if (strncmp(p, "fail=", 5) != 0 || strncmp(p + 5, function, n) != 0)
+            continue;
+        if (sscanf(p + 5 + n, "@%u=%d", &which, &result) == 2
+                ? which == use
+                : sscanf(p + 5 + n, "=%d", &result) == 1)
+            return result;
+    }
+    return SUCCESS;
+}
+
+static void __attribute__((destructor)) write_report(void)
+{
+    const char *const path = getenv("FAKESANITIZER_REPORT");
+    FILE *const f = path ? fopen(path, "ae") : NULL;
+    unsigned patched = 0;
+
+    if (!f)
+        return;
+    for (size_t i = 0; i < MODULES; i++)
+        patched += modules[i].is_patched;
+    (void)fprintf(f,
+                  "pid=%d subscribed=%d patched_launches=%llu recorded_launches=%llu patched=%u "
+                  "allocations=%llu misuses=%llu %s\n",
+                  (int)getpid(), subscriber.callback != NULL, patched_launches, recorded_launches,
+                  patched, allocations, misuses, first_misuse);
+    (void)fclose(f);
+}
+
+/* ---- what the driver does ---- */
+
+static void deliver(int domain, uint32_t id, const void *data)
+{
+    if (subscriber.callback && subscriber.domains[domain])
+        subscriber.callback(subscriber.user, domain, id, data);
+}
+
+static void on_context(bool begins, void *context, int device)
+{
+    const struct san_context_data data = {.context = context};
+
+    (void)device;
+    if (!begins)
+        deliver(SAN_DOMAIN_RESOURCE, SAN_CONTEXT_DESTROY_STARTING, &data);
+    for (size_t i = 0; !begins && i < MODULES; i++)
+        if (modules[i].context == context)
+            modules[i] = (struct module){0};
+}
+
+static struct module *find_module(const void *handle)
+{
+    for (size_t i = 0; i < MODULES; i++)
+        if (modules[i].handle == handle)
+            return &modules[i];
+    return NULL;
+}
+
+static void on_module(bool begins, void *context, void *handle)
+{
+    const struct san_module_data data = {.context = context, .module = handle};
+    struct module *const m = find_module(begins ? NULL : handle);
+
+    if (begins && m)
+        *m = (struct module){.handle = handle, .context = context};
+    deliver(SAN_DOMAIN_RESOURCE, begins ? SAN_MODULE_LOADED : SAN_MODULE_UNLOAD_STARTING, &data);
+    if (!begins && m)
+        *m = (struct module){0};
+}
+
+static void on_memory(enum fakecuda_memory_event event, void *context, int device, uint64_t address,
+                      uint64_t bytes)
+{
+    static const struct {
+        uint32_t id, flags;
+    } events[] = {
+        [FAKECUDA_DEVICE_ALLOC] = {SAN_DEVICE_MEMORY_ALLOC, 0},
+        [FAKECUDA_POOL_ALLOC] = {SAN_MEMORY_ALLOC_ASYNC, 0},
+        [FAKECUDA_PINNED_ALLOC] = {SAN_HOST_MEMORY_ALLOC, SAN_MEMORY_PINNED | SAN_MEMORY_MAPPED},
+        [FAKECUDA_REGISTERED_ALLOC] = {SAN_HOST_MEMORY_ALLOC, SAN_MEMORY_MAPPED},
+        [FAKECUDA_MANAGED_ALLOC] = {SAN_DEVICE_MEMORY_ALLOC, SAN_MEMORY_MANAGED},
+        [FAKECUDA_DEVICE_FREE] = {SAN_DEVICE_MEMORY_FREE, 0},
+        [FAKECUDA_HOST_FREE] = {SAN_HOST_MEMORY_FREE, 0},
+        [FAKECUDA_POOL_FREE] = {SAN_MEMORY_FREE_ASYNC, 0},
+        [FAKECUDA_RESERVE] = {SAN_VIRTUAL_RESERVE, 0},
+        [FAKECUDA_RELEASE] = {SAN_VIRTUAL_RELEASE, 0},
+    };
+    const struct san_memory_data data = {.address = address,
+                                         .bytes = bytes,
+                                         .context = context,
+                                         .device = device,
+                                         .flags = events[event].flags,
+                                         .permissions = 7,
+                                         .visibility = 1,
+                                         .source_device = device};
+
+    deliver(SAN_DOMAIN_RESOURCE, events[event].id, &data);
+}
+
+static void describe(const struct fakecuda_launch *l, struct san_launch_data *out)
+{
+    *out = (struct san_launch_data){
+        .context = l->context,
+        .user_stream = l->stream,
+        .stream = l->stream,
+        .module = l->module,
+        .function = l->function,
+        .name = l->name,
+        .cluster = {1, 1, 1},
+        .grid_id = l->id,
+        .launch = &current,
+        .device = l->device,
+        .api_context = l->context,
+        .api_stream = l->stream,
+        .api_stream_handle = l->stream,
+    };
+    memcpy(out->grid, l->grid, sizeof out->grid);
+    memcpy(out->block, l->block, sizeof out->block);
+}
+
+static void deliver_launch(const struct fakecuda_launch *l, bool begins)
+{
+    struct san_launch_data plain;
+    struct san_node_data node = {.exec = l->graph, .node = l->node, .type = SAN_KERNEL_NODE};
+
+    describe(l, l->graph ? &node.launch : &plain);
+    if (!l->graph)
+        deliver(SAN_DOMAIN_LAUNCH, begins ? SAN_LAUNCH_BEGIN : SAN_LAUNCH_END, &plain);
+    else
+        deliver(SAN_DOMAIN_GRAPHS, begins ? SAN_NODE_LAUNCH_BEGIN : SAN_NODE_LAUNCH_BEGIN + 1,
+                &node);
+}
+
+static void *patch_function(const char *name)
+{
+    static void *library;
+    const char *const path = getenv("FAKESANITIZER_PATCH");
+
+    if (!library && path)
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library && path)
+        (void)misuse(0, "%s", dlerror());
+    return library ? dlsym(library, name) : NULL;
+}
+
+/* Code of the second function begins FUNCTION_BYTES behind the first, and so on. */
+static uint64_t function_pc(const char *name)
+{
+    uint64_t hash = 0;
+    for (; *name; name++)
+        hash = hash * 31 + (unsigned char)*name;
+    return (1 + hash % 1024) * FUNCTION_BYTES;
+}
+
+typedef void patch_run_fn(const struct fakecuda_launch *launch, const char *function, uint64_t pc,
+                          void *data);
+
+static int on_launch_begin(const struct fakecuda_launch *l)
+{
+    const struct module *const m = find_module(l->module);
+    patch_run_fn *run = NULL;
+
+    current = (struct Sanitizer_Launch_st){.launch = l};
+    deliver_launch(l, true);
+    if (!m || !m->is_patched)
+        return SUCCESS;
+    patched_launches++;
+    if (!current.has_data)
+        return misuse(CUDA_ILLEGAL_ADDRESS, "a patched launch of %s without data", l->name);
+    if (!current.data || l->is_upload)
+        return SUCCESS;
+    recorded_launches++;
+    *(void **)&run = patch_function("fake_patch_run");
+    if (run)
+        run(l, m->access, function_pc(l->name), current.data);
+    return SUCCESS;
+}
+
+static void on_launch_end(const struct fakecuda_launch *l)
+{
+    deliver_launch(l, false);
+    current.launch = NULL;
+}
+
+static void on_graph(bool begins, void *context, void *stream, void *graph, bool is_upload)
+{
+    const struct san_graph_data data = {.context = context,
+                                        .user_stream = stream,
+                                        .stream = stream,
+                                        .exec = graph,
+                                        .is_upload = is_upload};
+
+    deliver(SAN_DOMAIN_GRAPHS, begins ? SAN_GRAPH_LAUNCH_BEGIN : SAN_GRAPH_LAUNCH_END, &data);
+}
+
+static const struct fakecuda_tool tool = {
+    .context = on_context,
+    .module = on_module,
+    .memory = on_memory,
+    .launch_begin = on_launch_begin,
+    .launch_end = on_launch_end,
+    .graph = on_graph,
+};
+
+/* ---- the API ---- */
+
+int sanitizerSubscribe(san_subscriber *out, san_callback callback, void *user)
+{
+    void *const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    fakecuda_watch_fn *watch = NULL;
+    const int r = enter("sanitizerSubscribe");
+
+    if (r != SUCCESS)
+        return r;
+    if (driver)
+        *(void **)&watch = dlsym(driver, "fakecuda_watch");
+    if (!watch)
+        return NOT_INITIALIZED;
+    if (!watch(&tool))
+        return MAX_LIMIT_REACHED;
+    subscriber.callback = callback;
+    subscriber.user = user;
+    *out = &subscriber;
+    return SUCCESS;
+}
+
+int sanitizerEnableDomain(uint32_t enable, san_subscriber handle, int domain)
+{
+    const int r = enter("sanitizerEnableDomain");
+
+    if (r != SUCCESS)
+        return r;
+    if (handle != &subscriber || domain <= 0 || domain >= DOMAINS)
+        return misuse(INVALID_PARAMETER, "domain %d of no subscriber", domain);
+    subscriber.domains[domain] = enable != 0;
+    return SUCCESS;
+}
+
+int sanitizerGetResultString(int result, const char **out)
+{
+    *out = result == MAX_LIMIT_REACHED ? "max limit reached" : "told to fail, by the stand-in";
+    return SUCCESS;
+}
+
+int sanitizerAddPatches(const void *image, san_context context)
+{
+    const int r = enter("sanitizerAddPatches");
+
+    if (r == SUCCESS && (!image || !context))
+        return misuse(INVALID_PARAMETER, "patches of no image or context");
+    return r;
+}
+
+int sanitizerPatchInstructions(int instruction, san_module handle, const char *function)
+{
+    struct module *const m = find_module(handle);
+    const int r = enter("sanitizerPatchInstructions");
+
+    if (r != SUCCESS)
+        return r;
+    if (!handle || !m || strlen(function) >= sizeof m->access)
+        return misuse(INVALID_PARAMETER, "no module for %s", function);
+    if (getenv("FAKESANITIZER_PATCH") && !patch_function(function))
+        return misuse(INVALID_PARAMETER, "the patch has no %s", function);
+    if (instruction == SAN_GLOBAL_MEMORY_ACCESS)
+        strcpy(m->access, function);
+    return SUCCESS;
+}
+
+int sanitizerPatchModule(san_module handle)
+{
+    struct module *const m = find_module(handle);
+    const int r = enter("sanitizerPatchModule");
+
+    if (r != SUCCESS)
+        return r;
+    if (!handle || !m || m->is_patched || !m->access[0])
+        return misuse(INVALID_PARAMETER, "a module is patched twice or without a function");
+    m->is_patched = true;
+    return SUCCESS;
+}
+
+int sanitizerUnpatchModule(san_module handle)
+{
+    struct module *const m = find_module(handle);
+    const int r = enter("sanitizerUnpatchModule");
+
+    if (r != SUCCESS)
+        return r;
+    if (!handle || !m || !m->is_patched)
+        return misuse(INVALID_PARAMETER, "a module is unpatched that is not patched");
+    m->is_patched = false;
+    return SUCCESS;
+}
+
+int sanitizerSetLaunchCallbackData(san_launch launch, san_function function, san_stream stream,
+                                   const void *data)
+{
+    const int r = enter("sanitizerSetLaunchCallbackData");
+
+    if (r != SUCCESS)
+        return r;
+    if (launch != &current || !current.launch || current.launch->function != (void *)function ||
+        current.launch->stream != (void *)stream)
+        return misuse(INVALID_PARAMETER, "data of another launch");
+    current.has_data = true;
+    current.data = (void *)(uintptr_t)data;
+    return SUCCESS;
+}
+
+/* Memory of the device is memory of the process here, because the patch runs in the process. */
+int sanitizerAlloc(san_context context, void **out, size_t bytes)
+{
+    const int r = enter("sanitizerAlloc");
+
+    if (r != SUCCESS)
+        return r;
+    if (!context)
+        return misuse(INVALID_PARAMETER, "memory of no context");
+    *out = malloc(bytes);
+    if (!*out)
+        return OUT_OF_MEMORY;
+    memset(*out, 0xa5, bytes < 4096 ? bytes : 4096);
+    allocations++;
+    return SUCCESS;
+}
+
+int sanitizerFree(san_context context, void *memory)
+{
+    const int r = enter("sanitizerFree");
+
+    (void)context;
+    allocations--;
+    free(memory);
+    return r;
+}
+
+int sanitizerMemset(void *memory, int value, size_t bytes, san_stream stream)
+{
+    const int r = enter("sanitizerMemset");
+
+    (void)stream;
+    if (r == SUCCESS)
+        memset(memory, value, bytes);
+    return r;
+}
+
+int sanitizerMemcpyHostToDeviceAsync(void *to, const void *from, size_t bytes, san_stream stream)
+{
+    const int r = enter("sanitizerMemcpyHostToDeviceAsync");
+
+    (void)stream;
+    if (r == SUCCESS)
+        memcpy(to, from, bytes);
+    return r;
+}
+
+int sanitizerMemcpyDeviceToHost(void *to, const void *from, size_t bytes, san_stream stream)
+{
+    const int r = enter("sanitizerMemcpyDeviceToHost");
+
+    (void)stream;
+    if (r == SUCCESS)
+        memcpy(to, from, bytes);
+    return r;
+}
+
+int sanitizerStreamSynchronize(san_stream stream)
+{
+    (void)stream;
+    return enter("sanitizerStreamSynchronize");
+}
+
+int sanitizerGetFunctionPcAndSize(san_module handle, const char *function, uint64_t *out_pc,
+                                  uint64_t *out_bytes)
+{
+    const int r = enter("sanitizerGetFunctionPcAndSize");
+
+    if (r != SUCCESS)
+        return r;
+    if (!handle || !find_module(handle))
+        return misuse(INVALID_PARAMETER, "a function of no module");
+    *out_pc = function_pc(function);
+    *out_bytes = (FAKECUDA_STEPS + 2) * PC_BYTES;
+    return SUCCESS;
+}
