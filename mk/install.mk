@@ -10,7 +10,7 @@ portable: all $(TOOLS) build/release/portable/libreach.so.$(ABI)
 	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/portable build/portable $(PORTABLE) $(GLIBC_MAX) \
 	    $(PROGRAMS) build/release/portable/libreach.so.$(ABI) build/release/libreach-cuda.so.$(ABI) \
 	    $(CLIENT_SCRIPTS) $(SCRIPT_MODULE) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(call SCRIPT_FILES,gpu/experiments) \
-	    $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
+	    $(call SCRIPT_FILES,gpu/profile) $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
 
 BINDIR      := $(PREFIX)/bin
 LIBDIR      := $(PREFIX)/lib

@@ -92,3 +92,6 @@ $(TOOLS_CU): build/release/%: %.cu $(libs_release) build/kernels/flags
 CUCO_FLAGS  := --extended-lambda -DCCCL_IGNORE_DEPRECATED_API -isystem $(CUCO_DIR)/include \
                $(if $(CCCL_DIR),$(addprefix -isystem $(CCCL_DIR)/,cub thrust libcudacxx/include))
 $(filter build/release/tests/gpu/cuco%,$(TOOLS_CU)): private NVCC_FLAGS += $(CUCO_FLAGS)
+
+# Kernels that launch kernels are linked with the runtime of the device.
+build/release/tests/gpu/profile/dynamic: private NVCC_FLAGS += -rdc=true

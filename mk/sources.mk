@@ -52,7 +52,7 @@ TOOL_SRC    := $(wildcard tests/gpu/*.c tests/bench/*.c)
 CUCO_DIR    ?= build/cuco
 CCCL_DIR    ?= build/cccl
 CUCO_H      := $(and $(wildcard $(CUCO_DIR)/include/cuco/static_set_ref.cuh),$(or $(if $(CCCL_DIR),,y),$(wildcard $(CCCL_DIR)/thrust/thrust/version.h)))
-TOOL_CU     := $(if $(NVCC),$(filter-out $(if $(CUCO_H),,tests/gpu/cuco%.cu),$(wildcard tests/gpu/*.cu tests/gpu/experiments/*.cu tests/bench/*.cu)))
+TOOL_CU     := $(if $(NVCC),$(filter-out $(if $(CUCO_H),,tests/gpu/cuco%.cu),$(wildcard tests/gpu/*.cu tests/gpu/profile/*.cu tests/gpu/experiments/*.cu tests/bench/*.cu)))
 # The test scripts of a folder. Scripts named lib* or common* are imported by others, and scripts named survey* are
 # started by hand.
 SCRIPT_FILES = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)
