@@ -3,6 +3,7 @@
 #include "tests/fakecuda/fake_driver.h"
 
 #include "tests/fakecuda/fake_state.h"
+#include "tests/fakecuda/fakecuda_script.h"
 
 void fakecuda_limit_runs(uint64_t bytes)
 {
@@ -37,6 +38,7 @@ cu_result cuCtxPopCurrent_v2(cu_context *context)
 
 cu_result cuCtxSynchronize(void)
 {
+    fakecuda_drain();
     return fake_enter_context("cuCtxSynchronize");
 }
 
@@ -46,6 +48,7 @@ cu_result cuStreamSynchronize(cu_stream stream)
                                                      * made, or NULL */
     if (s)
         s->busy = false;
+    fakecuda_drain();
     return fake_enter_context("cuStreamSynchronize");
 }
 

@@ -72,6 +72,7 @@ cu_result cuMemAlloc_v2(cu_deviceptr *p, size_t bytes)
 cu_result cuMemFree_v2(cu_deviceptr p)
 {
     cu_result r = fake_enter("cuMemFree");
+    fakecuda_drain();
     struct fake_alloc *allocs = fake.allocs.items;
     for (size_t i = 0; i < fake.allocs.count; i++) {
         if (allocs[i].va != p)

@@ -1,11 +1,13 @@
 /* fake_script.c: modules, launches and graphs of kernels whose accesses a test describes
- * (fakecuda_script.h), and the tool that sees them. Like a real driver, cuInit loads the library in
- * CUDA_INJECTION64_PATH and calls its function InitializeInjection. */
+ * (fakecuda_script.h), the thread that executes them, and the tool that sees them. Like a real
+ * driver, cuInit loads the library in CUDA_INJECTION64_PATH and calls its function
+ * InitializeInjection. */
 #include "tests/fakecuda/fake_driver.h"
 #include "tests/fakecuda/fake_state.h"
 #include "tests/fakecuda/fakecuda_script.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -38,6 +40,65 @@ static struct script_function functions[SCRIPT_FUNCTIONS];
 static const struct fakecuda_tool *tool;
 static uint64_t launches;
 
+/* ---- the GPU ---- */
+
+struct task {
+    struct task *next;
+    void (*run)(void *what);
+    void *what;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the tasks */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct task *tasks, **tasks_end = &tasks;
+static bool is_started;
+
+static void *execute(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!tasks)
+            (void)pthread_cond_wait(&changed, &lock);
+        struct task *const t = tasks;
+        pthread_mutex_unlock(&lock);
+        t->run(t->what);
+        pthread_mutex_lock(&lock);
+        tasks = t->next; /* only now, because fakecuda_drain waits for an empty list */
+        if (!tasks)
+            tasks_end = &tasks;
+        free(t);
+        (void)pthread_cond_broadcast(&changed);
+    }
+    return NULL;
+}
+
+void fakecuda_enqueue(void (*run)(void *what), void *what)
+{
+    struct task *const t = malloc(sizeof *t);
+    pthread_t thread;
+
+    if (!t)
+        abort();
+    *t = (struct task){.run = run, .what = what};
+    pthread_mutex_lock(&lock);
+    if (!is_started && pthread_create(&thread, NULL, execute, NULL) != 0)
+        abort();
+    is_started = true;
+    *tasks_end = t;
+    tasks_end = &t->next;
+    (void)pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+void fakecuda_drain(void)
+{
+    pthread_mutex_lock(&lock);
+    while (tasks)
+        (void)pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
 /* ---- the tool ---- */
 
 bool fakecuda_watch(const struct fakecuda_tool *watcher)
@@ -65,6 +126,12 @@ void fake_inject(void)
 static void *current_context(void)
 {
     return fake.current >= 0 ? &fake.devices[fake.current] : NULL;
+}
+
+void fake_report_call(const char *name)
+{
+    if (tool)
+        tool->call(name);
 }
 
 void fake_report_context(bool begins, int device)
@@ -112,6 +179,7 @@ bool fake_script_unload(cu_module module)
 
     if (!m)
         return false;
+    fakecuda_drain();
     if (tool)
         tool->module(false, current_context(), m);
     for (size_t i = 0; i < SCRIPT_FUNCTIONS; i++)
@@ -141,6 +209,7 @@ bool fake_script_function(cu_function *out, cu_module module, const char *name)
 
 void fake_script_reset(void)
 {
+    fakecuda_drain();
     memset(modules, 0, sizeof modules);
     memset(functions, 0, sizeof functions);
 }
@@ -166,18 +235,43 @@ static bool is_valid(const struct fakecuda_script *s)
     return s->step_count <= FAKECUDA_STEPS;
 }
 
+/* A launch on the GPU. */
+struct execution {
+    struct fakecuda_launch launch;
+    struct fakecuda_script script;
+    void *data; /* of the tool */
+};
+
+static void execute_launch(void *what)
+{
+    struct execution *const e = what;
+    const struct timespec time = {.tv_sec = (time_t)(e->script.ns / 1000000000),
+                                  .tv_nsec = (long)(e->script.ns % 1000000000)};
+
+    (void)nanosleep(&time, NULL);
+    if (tool)
+        tool->run(&e->launch, e->data);
+    free(e);
+}
+
 static cu_result run(struct fakecuda_launch *l)
 {
-    const struct timespec time = {.tv_sec = (time_t)(l->script->ns / 1000000000),
-                                  .tv_nsec = (long)(l->script->ns % 1000000000)};
     cu_result r = CU_SUCCESS;
+    struct execution *const e = calloc(1, sizeof *e);
 
+    if (!e)
+        abort();
     l->id = ++launches;
     if (tool)
-        r = tool->launch_begin(l);
+        r = tool->launch_begin(l, &e->data);
     if (r == CU_SUCCESS && !l->is_upload) {
         fake.report.launches++;
-        (void)nanosleep(&time, NULL);
+        e->launch = *l;
+        e->script = *l->script;
+        e->launch.script = &e->script;
+        fakecuda_enqueue(execute_launch, e);
+    } else {
+        free(e);
     }
     if (tool)
         tool->launch_end(l);

@@ -206,6 +206,7 @@ cu_result fake_script_launch(cu_function function, const unsigned grid[3], const
 /* Loads the library in CUDA_INJECTION64_PATH. */
 void fake_inject(void);
 /* Report to the tool, if there is one. `event` is an enum fakecuda_memory_event. */
+void fake_report_call(const char *name);
 void fake_report_context(bool begins, int device);
 void fake_report_memory(int event, uint64_t address, uint64_t bytes);
 

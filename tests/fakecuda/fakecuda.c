@@ -63,6 +63,7 @@
 #include "gpu/sim/sim_desc.h"
 #include "tests/fakecuda/fake_driver.h"
 #include "tests/fakecuda/fake_state.h"
+#include "tests/fakecuda/fakecuda_script.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -151,6 +152,7 @@ static void __attribute__((destructor)) unload(void)
 {
     const char *path = getenv("FAKECUDA_REPORT");
     FILE *f = path ? fopen(path, "ae") : NULL;
+    fakecuda_drain();
     if (f) {
         struct fakecuda_report r;
         fakecuda_report(&r);
@@ -239,6 +241,7 @@ static int number_of(cu_device device)
 static cu_result enter(const char *call, int gpu)
 {
     uint64_t use = fake_count_use(call);
+    fake_report_call(call);
     (void)__atomic_add_fetch(&fake.report.calls, 1, __ATOMIC_RELAXED);
     if (find_fault(FAULT_CRASH, call, gpu, use))
         abort();
@@ -479,6 +482,7 @@ cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
         return fake_misuse(CU_ERROR_INVALID_CONTEXT, "a context is released that is not there");
     if (--fake.devices[device].retains > 0)
         return r;
+    fakecuda_drain();
     fake_report_context(false, device);
     if (fake.current == device)
         fake.current = -1;

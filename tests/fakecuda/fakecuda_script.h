@@ -2,7 +2,9 @@
  *
  * A module whose image begins with FAKECUDA_SCRIPT_IMAGE has a function of every name. The only
  * parameter of these functions is a struct fakecuda_script, which describes the accesses of each
- * thread. A launch takes `ns` nanoseconds and has only one dimension in a block. */
+ * thread. A launch takes `ns` nanoseconds and has only one dimension in a block. A launch returns
+ * at once; another thread of the driver executes one launch after another, whatever their streams
+ * are. */
 #ifndef REACH_TESTS_FAKECUDA_FAKECUDA_SCRIPT_H
 #define REACH_TESTS_FAKECUDA_FAKECUDA_SCRIPT_H
 
@@ -84,12 +86,14 @@ enum fakecuda_memory_event {
 
 /* The functions of a tool. The driver calls them on the thread of the API call. */
 struct fakecuda_tool {
+    void (*call)(const char *name); /* a call of the API begins */
     void (*context)(bool begins, void *context, int device);
     void (*module)(bool begins, void *context, void *module);
     void (*memory)(enum fakecuda_memory_event event, void *context, int device, uint64_t address,
                    uint64_t bytes);
-    /* Returns a CUresult, which the launch returns. */
-    int (*launch_begin)(const struct fakecuda_launch *launch);
+    /* Returns a CUresult, which the launch returns. `*out_data` is passed to `run`. */
+    int (*launch_begin)(const struct fakecuda_launch *launch, void **out_data);
+    void (*run)(const struct fakecuda_launch *launch, void *data); /* on the thread of the GPU */
     void (*launch_end)(const struct fakecuda_launch *launch);
     void (*graph)(bool begins, void *context, void *stream, void *graph, bool is_upload);
 };
@@ -97,5 +101,13 @@ struct fakecuda_tool {
 /* Sets the tool; NULL removes it. Returns false if there is one already. */
 typedef bool fakecuda_watch_fn(const struct fakecuda_tool *tool);
 bool fakecuda_watch(const struct fakecuda_tool *tool);
+
+/* Lets the GPU call `run` after everything that it was given before; `what` is passed on. */
+typedef void fakecuda_enqueue_fn(void (*run)(void *what), void *what);
+void fakecuda_enqueue(void (*run)(void *what), void *what);
+
+/* Waits until the GPU has nothing to do. */
+typedef void fakecuda_drain_fn(void);
+void fakecuda_drain(void);
 
 #endif

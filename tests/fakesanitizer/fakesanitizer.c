@@ -8,12 +8,16 @@
  *
  *   fail=<function>[@n]=<result>   the function returns this result, at each or at the nth use
  *
+ * Like the library, it may be used by several threads at once; the patch runs on the thread of the
+ * GPU.
+ *
  * FAKESANITIZER_REPORT names a file. When the library is unloaded, it appends a line with what the
  * subscriber did, and with the first call that a real library might not accept. */
 #include "clients/profile/inject/sanitizer_api.h"
 #include "tests/fakecuda/fakecuda_script.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { DRIVER_API = 1 }; /* SANITIZER_CB_DOMAIN_DRIVER_API */
 enum {
     SUCCESS = 0,
     INVALID_PARAMETER = 1,
@@ -61,15 +66,26 @@ struct Sanitizer_Launch_st {
 #define DECLARE(symbol, member, arguments) int symbol arguments;
 SANITIZER_FUNCTIONS(DECLARE)
 #undef DECLARE
+int sanitizerAllocHost(san_context context, void **out, size_t bytes);
+int sanitizerFreeHost(san_context context, void *memory);
+int sanitizerGetStreamHandle(san_context context, void *user_stream, san_stream *out);
+int sanitizerStreamSynchronize(san_stream stream);
 
 static struct Sanitizer_Subscriber_st subscriber;
+static __thread struct Sanitizer_Launch_st current;
+/* Held during a launch and its callbacks, and when code is patched: a thread that patches a module
+ * waits for the launches of other threads, like in the driver. */
+static pthread_mutex_t code_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static fakecuda_enqueue_fn *enqueue;
+static fakecuda_drain_fn *drain;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of everything below */
 static struct module modules[MODULES];
-static struct Sanitizer_Launch_st current;
 static struct {
     const char *function;
     unsigned count;
 } uses[USES];
-static unsigned long long patched_launches, recorded_launches, allocations, misuses;
+static unsigned long long patched_launches, recorded_launches, allocations, allocated_bytes,
+    misuses;
 static char first_misuse[160];
 
 /* ---- settings and the report ---- */
@@ -78,21 +94,28 @@ static int __attribute__((format(printf, 2, 3))) misuse(int result, const char *
 {
     va_list args;
 
+    pthread_mutex_lock(&lock);
     if (misuses++ == 0) {
         va_start(args, format);
         (void)vsnprintf(first_misuse, sizeof first_misuse, format, args);
         va_end(args);
     }
+    pthread_mutex_unlock(&lock);
     return result;
 }
 
 static unsigned count_use(const char *function)
 {
+    unsigned count;
     size_t i = 0;
+
+    pthread_mutex_lock(&lock);
     while (uses[i].function && strcmp(uses[i].function, function) != 0)
         i++;
     uses[i].function = function;
-    return ++uses[i].count;
+    count = ++uses[i].count;
+    pthread_mutex_unlock(&lock);
+    return count;
 }
 
 /* Returns the result that FAKESANITIZER sets for this use of a function, or SUCCESS. */
@@ -126,9 +149,9 @@ static void __attribute__((destructor)) write_report(void)
         patched += modules[i].is_patched;
     (void)fprintf(f,
                   "pid=%d subscribed=%d patched_launches=%llu recorded_launches=%llu patched=%u "
-                  "allocations=%llu misuses=%llu %s\n",
+                  "allocations=%llu allocated_bytes=%llu misuses=%llu %s\n",
                   (int)getpid(), subscriber.callback != NULL, patched_launches, recorded_launches,
-                  patched, allocations, misuses, first_misuse);
+                  patched, allocations, allocated_bytes, misuses, first_misuse);
     (void)fclose(f);
 }
 
@@ -140,18 +163,6 @@ static void deliver(int domain, uint32_t id, const void *data)
         subscriber.callback(subscriber.user, domain, id, data);
 }
 
-static void on_context(bool begins, void *context, int device)
-{
-    const struct san_context_data data = {.context = context};
-
-    (void)device;
-    if (!begins)
-        deliver(SAN_DOMAIN_RESOURCE, SAN_CONTEXT_DESTROY_STARTING, &data);
-    for (size_t i = 0; !begins && i < MODULES; i++)
-        if (modules[i].context == context)
-            modules[i] = (struct module){0};
-}
-
 static struct module *find_module(const void *handle)
 {
     for (size_t i = 0; i < MODULES; i++)
@@ -160,16 +171,62 @@ static struct module *find_module(const void *handle)
     return NULL;
 }
 
+/* Copies a module. Returns false if there is none with this handle. */
+static bool get_module(const void *handle, struct module *out)
+{
+    const struct module *m;
+
+    pthread_mutex_lock(&lock);
+    m = handle ? find_module(handle) : NULL;
+    if (m)
+        *out = *m;
+    pthread_mutex_unlock(&lock);
+    return m != NULL;
+}
+
+static void on_call(const char *name)
+{
+    /* Sanitizer_CallbackData, at the entry of the call */
+    const struct {
+        int site;
+        const char *function;
+        const void *parameters, *result;
+        const char *symbol;
+        void *context;
+    } data = {.function = name};
+
+    deliver(DRIVER_API, 0, &data);
+}
+
+static void on_context(bool begins, void *context, int device)
+{
+    const struct san_context_data data = {.context = context};
+
+    (void)device;
+    if (begins)
+        return;
+    deliver(SAN_DOMAIN_RESOURCE, SAN_CONTEXT_DESTROY_STARTING, &data);
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < MODULES; i++)
+        if (modules[i].context == context)
+            modules[i] = (struct module){0};
+    pthread_mutex_unlock(&lock);
+}
+
 static void on_module(bool begins, void *context, void *handle)
 {
     const struct san_module_data data = {.context = context, .module = handle};
-    struct module *const m = find_module(begins ? NULL : handle);
+    struct module *m;
 
-    if (begins && m)
-        *m = (struct module){.handle = handle, .context = context};
-    deliver(SAN_DOMAIN_RESOURCE, begins ? SAN_MODULE_LOADED : SAN_MODULE_UNLOAD_STARTING, &data);
-    if (!begins && m)
-        *m = (struct module){0};
+    if (!begins)
+        deliver(SAN_DOMAIN_RESOURCE, SAN_MODULE_UNLOAD_STARTING, &data);
+    pthread_mutex_lock(&lock);
+    m = find_module(begins ? NULL : handle);
+    if (m)
+        *m = begins ? (struct module){.handle = handle, .context = context} : (struct module){0};
+    pthread_mutex_unlock(&lock);
+    if (begins)
+        deliver(SAN_DOMAIN_RESOURCE, SAN_MODULE_LOADED, &data);
 }
 
 static void on_memory(enum fakecuda_memory_event event, void *context, int device, uint64_t address,
@@ -259,31 +316,57 @@ static uint64_t function_pc(const char *name)
 typedef void patch_run_fn(const struct fakecuda_launch *launch, const char *function, uint64_t pc,
                           void *data);
 
-static int on_launch_begin(const struct fakecuda_launch *l)
-{
-    const struct module *const m = find_module(l->module);
-    patch_run_fn *run = NULL;
+/* What the GPU does in a recorded launch. */
+struct recorded_launch {
+    char access[PATCH_NAME];
+    void *data;
+};
 
+static int on_launch_begin(const struct fakecuda_launch *l, void **out)
+{
+    struct recorded_launch *recorded = NULL;
+    struct module m;
+    bool is_recorded;
+
+    pthread_mutex_lock(&code_lock);
     current = (struct Sanitizer_Launch_st){.launch = l};
     deliver_launch(l, true);
-    if (!m || !m->is_patched)
+    if (!get_module(l->module, &m) || !m.is_patched)
         return SUCCESS;
-    patched_launches++;
     if (!current.has_data)
         return misuse(CUDA_ILLEGAL_ADDRESS, "a patched launch of %s without data", l->name);
-    if (!current.data || l->is_upload)
-        return SUCCESS;
-    recorded_launches++;
-    *(void **)&run = patch_function("fake_patch_run");
-    if (run)
-        run(l, m->access, function_pc(l->name), current.data);
+    is_recorded = current.data && !l->is_upload;
+    pthread_mutex_lock(&lock);
+    patched_launches++;
+    recorded_launches += is_recorded;
+    pthread_mutex_unlock(&lock);
+    if (is_recorded)
+        recorded = malloc(sizeof *recorded);
+    if (recorded) {
+        recorded->data = current.data;
+        strcpy(recorded->access, m.access);
+    }
+    *out = recorded;
     return SUCCESS;
+}
+
+static void on_run(const struct fakecuda_launch *l, void *data)
+{
+    struct recorded_launch *const recorded = data;
+    patch_run_fn *run = NULL;
+
+    if (recorded)
+        *(void **)&run = patch_function("fake_patch_run");
+    if (run)
+        run(l, recorded->access, function_pc(l->name), recorded->data);
+    free(recorded);
 }
 
 static void on_launch_end(const struct fakecuda_launch *l)
 {
     deliver_launch(l, false);
     current.launch = NULL;
+    pthread_mutex_unlock(&code_lock);
 }
 
 static void on_graph(bool begins, void *context, void *stream, void *graph, bool is_upload)
@@ -298,10 +381,12 @@ static void on_graph(bool begins, void *context, void *stream, void *graph, bool
 }
 
 static const struct fakecuda_tool tool = {
+    .call = on_call,
     .context = on_context,
     .module = on_module,
     .memory = on_memory,
     .launch_begin = on_launch_begin,
+    .run = on_run,
     .launch_end = on_launch_end,
     .graph = on_graph,
 };
@@ -318,6 +403,10 @@ int sanitizerSubscribe(san_subscriber *out, san_callback callback, void *user)
         return r;
     if (driver)
         *(void **)&watch = dlsym(driver, "fakecuda_watch");
+    if (watch) {
+        *(void **)&enqueue = dlsym(driver, "fakecuda_enqueue");
+        *(void **)&drain = dlsym(driver, "fakecuda_drain");
+    }
     if (!watch)
         return NOT_INITIALIZED;
     if (!watch(&tool))
@@ -357,44 +446,56 @@ int sanitizerAddPatches(const void *image, san_context context)
 
 int sanitizerPatchInstructions(int instruction, san_module handle, const char *function)
 {
-    struct module *const m = find_module(handle);
     const int r = enter("sanitizerPatchInstructions");
+    struct module m;
 
     if (r != SUCCESS)
         return r;
-    if (!handle || !m || strlen(function) >= sizeof m->access)
+    if (!get_module(handle, &m) || strlen(function) >= sizeof m.access)
         return misuse(INVALID_PARAMETER, "no module for %s", function);
     if (getenv("FAKESANITIZER_PATCH") && !patch_function(function))
         return misuse(INVALID_PARAMETER, "the patch has no %s", function);
+    pthread_mutex_lock(&lock);
     if (instruction == SAN_GLOBAL_MEMORY_ACCESS)
-        strcpy(m->access, function);
+        strcpy(find_module(handle)->access, function);
+    pthread_mutex_unlock(&lock);
     return SUCCESS;
+}
+
+/* Sets whether a module is patched. Returns false if it has that state already, or if there is no
+ * such module. */
+static bool set_patched(san_module handle, bool is_patched)
+{
+    struct module *m;
+    bool good;
+
+    pthread_mutex_lock(&code_lock);
+    pthread_mutex_lock(&lock);
+    m = handle ? find_module(handle) : NULL;
+    good = m && m->is_patched != is_patched && m->access[0];
+    if (good)
+        m->is_patched = is_patched;
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&code_lock);
+    return good;
 }
 
 int sanitizerPatchModule(san_module handle)
 {
-    struct module *const m = find_module(handle);
     const int r = enter("sanitizerPatchModule");
 
-    if (r != SUCCESS)
-        return r;
-    if (!handle || !m || m->is_patched || !m->access[0])
+    if (r == SUCCESS && !set_patched(handle, true))
         return misuse(INVALID_PARAMETER, "a module is patched twice or without a function");
-    m->is_patched = true;
-    return SUCCESS;
+    return r;
 }
 
 int sanitizerUnpatchModule(san_module handle)
 {
-    struct module *const m = find_module(handle);
     const int r = enter("sanitizerUnpatchModule");
 
-    if (r != SUCCESS)
-        return r;
-    if (!handle || !m || !m->is_patched)
+    if (r == SUCCESS && !set_patched(handle, false))
         return misuse(INVALID_PARAMETER, "a module is unpatched that is not patched");
-    m->is_patched = false;
-    return SUCCESS;
+    return r;
 }
 
 int sanitizerSetLaunchCallbackData(san_launch launch, san_function function, san_stream stream,
@@ -412,10 +513,11 @@ int sanitizerSetLaunchCallbackData(san_launch launch, san_function function, san
     return SUCCESS;
 }
 
-/* Memory of the device is memory of the process here, because the patch runs in the process. */
-int sanitizerAlloc(san_context context, void **out, size_t bytes)
+/* Memory of the device is memory of the process here, because the patch runs in the process. Memory
+ * of a context that has ended is not freed. */
+static int allocate(const char *function, san_context context, void **out, size_t bytes)
 {
-    const int r = enter("sanitizerAlloc");
+    const int r = enter(function);
 
     if (r != SUCCESS)
         return r;
@@ -425,8 +527,21 @@ int sanitizerAlloc(san_context context, void **out, size_t bytes)
     if (!*out)
         return OUT_OF_MEMORY;
     memset(*out, 0xa5, bytes < 4096 ? bytes : 4096);
+    pthread_mutex_lock(&lock);
     allocations++;
+    allocated_bytes += bytes;
+    pthread_mutex_unlock(&lock);
     return SUCCESS;
+}
+
+int sanitizerAlloc(san_context context, void **out, size_t bytes)
+{
+    return allocate("sanitizerAlloc", context, out, bytes);
+}
+
+int sanitizerAllocHost(san_context context, void **out, size_t bytes)
+{
+    return allocate("sanitizerAllocHost", context, out, bytes);
 }
 
 int sanitizerFree(san_context context, void *memory)
@@ -434,9 +549,48 @@ int sanitizerFree(san_context context, void *memory)
     const int r = enter("sanitizerFree");
 
     (void)context;
+    pthread_mutex_lock(&lock);
     allocations--;
+    pthread_mutex_unlock(&lock);
     free(memory);
     return r;
+}
+
+int sanitizerFreeHost(san_context context, void *memory)
+{
+    return sanitizerFree(context, memory);
+}
+
+/* A copy in a stream. `from` follows if the copy reads the memory of the process. */
+struct copy {
+    void *to;
+    int value;
+    bool is_set;
+    size_t bytes;
+    unsigned char from[];
+};
+
+static void run_copy(void *what)
+{
+    struct copy *const c = what;
+
+    if (c->is_set)
+        memset(c->to, c->value, c->bytes);
+    else
+        memcpy(c->to, c->from, c->bytes);
+    free(c);
+}
+
+static void enqueue_copy(void *to, int value, const void *from, size_t bytes)
+{
+    struct copy *const c = malloc(sizeof *c + (from ? bytes : 0));
+
+    if (!c)
+        abort();
+    *c = (struct copy){.to = to, .value = value, .is_set = !from, .bytes = bytes};
+    if (from)
+        memcpy(c->from, from, bytes);
+    enqueue(run_copy, c);
 }
 
 int sanitizerMemset(void *memory, int value, size_t bytes, san_stream stream)
@@ -445,7 +599,7 @@ int sanitizerMemset(void *memory, int value, size_t bytes, san_stream stream)
 
     (void)stream;
     if (r == SUCCESS)
-        memset(memory, value, bytes);
+        enqueue_copy(memory, value, NULL, bytes);
     return r;
 }
 
@@ -455,7 +609,7 @@ int sanitizerMemcpyHostToDeviceAsync(void *to, const void *from, size_t bytes, s
 
     (void)stream;
     if (r == SUCCESS)
-        memcpy(to, from, bytes);
+        enqueue_copy(to, 0, from, bytes);
     return r;
 }
 
@@ -464,25 +618,41 @@ int sanitizerMemcpyDeviceToHost(void *to, const void *from, size_t bytes, san_st
     const int r = enter("sanitizerMemcpyDeviceToHost");
 
     (void)stream;
-    if (r == SUCCESS)
+    if (r == SUCCESS) {
+        drain();
         memcpy(to, from, bytes);
+    }
     return r;
 }
 
 int sanitizerStreamSynchronize(san_stream stream)
 {
+    const int r = enter("sanitizerStreamSynchronize");
+
     (void)stream;
-    return enter("sanitizerStreamSynchronize");
+    if (r == SUCCESS)
+        drain();
+    return r;
+}
+
+int sanitizerGetStreamHandle(san_context context, void *user_stream, san_stream *out)
+{
+    const int r = enter("sanitizerGetStreamHandle");
+
+    (void)context;
+    *out = user_stream;
+    return r;
 }
 
 int sanitizerGetFunctionPcAndSize(san_module handle, const char *function, uint64_t *out_pc,
                                   uint64_t *out_bytes)
 {
     const int r = enter("sanitizerGetFunctionPcAndSize");
+    struct module m;
 
     if (r != SUCCESS)
         return r;
-    if (!handle || !find_module(handle))
+    if (!get_module(handle, &m))
         return misuse(INVALID_PARAMETER, "a function of no module");
     *out_pc = function_pc(function);
     *out_bytes = (FAKECUDA_STEPS + 2) * PC_BYTES;
