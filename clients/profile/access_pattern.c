@@ -223,7 +223,7 @@ static void compare_neighbors(struct reading *g, const uint32_t grid[3])
     const double blocks = (double)grid[0] * grid[1] * grid[2];
     uint64_t begin = 0;
 
-    if (p->records == 0)
+    if (!g->firsts)
         return;
     qsort(g->firsts, p->records, sizeof(*g->firsts), by_warp_of_class);
     for (uint64_t end; begin < p->records; begin = end) {
@@ -342,7 +342,6 @@ enum status access_pattern_copy(FILE *in, const struct place_map *map,
     struct rlt_writer *w = NULL;
     uint32_t written = 0;
     uint32_t count;
-    enum status s;
 
     g.granule = reader ? rlt_granule_bytes(reader) : 0;
     if (reader && !(w = rlt_writer_new(out, g.granule)))
@@ -364,9 +363,8 @@ enum status access_pattern_copy(FILE *in, const struct place_map *map,
     }
     rlt_reader_free(reader);
     if (own.status == STATUS_OK)
-        s = rlt_writer_end(w, &own);
+        (void)rlt_writer_end(w, &own);
     else if (w)
         rlt_writer_abandon(w);
-    s = own.status;
-    return s == STATUS_OK ? s : err_set(err, s, "%s", own.text);
+    return own.status == STATUS_OK ? STATUS_OK : err_set(err, own.status, "%s", own.text);
 }

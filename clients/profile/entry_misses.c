@@ -61,7 +61,7 @@ enum status entry_misses_count(const uint64_t *addresses, uint64_t count, uint64
         fits = numbers[i] != UINT32_MAX;
     }
     t.head = set.count;
-    t.links = fits ? malloc((set.count + (size_t)1) * sizeof(*t.links)) : NULL;
+    t.links = fits ? calloc(set.count + (size_t)1, sizeof(*t.links)) : NULL;
     for (uint32_t i = 0; t.links && i <= set.count; i++)
         t.links[i] = (struct link){i, i};
     for (uint64_t i = 0; t.links && i < 2 * count; i++) {

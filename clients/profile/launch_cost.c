@@ -4,6 +4,7 @@
 #include "clients/lab/trace/trace_load.h"
 #include "clients/lab/whatif/whatif.h"
 #include "clients/profile/entry_misses.h"
+#include "planner/access_cost.h"
 #include "planner/memory_choices.h"
 #include "types/name_of.h"
 
@@ -100,6 +101,11 @@ static enum rlt_kind most_frequent_kind(const struct class_sums *sums)
         if (sums->runs_of_kind[k] > sums->runs_of_kind[most])
             most = (enum rlt_kind)k;
     return most;
+}
+
+static enum access access_of(enum rlt_kind kind)
+{
+    return kind == RLT_STORE ? ACCESS_WRITE : kind == RLT_ATOMIC ? ACCESS_ATOMIC : ACCESS_READ;
 }
 
 /* ---- order ---- */
@@ -213,6 +219,33 @@ static enum status ask_whatif(struct costing *c, const struct class_sums *sums, 
     return s;
 }
 
+/* Sets `*out` to the time of memory for the chosen accesses, in ns. Returns STATUS_INCONCLUSIVE if
+ * the fingerprint has no such speed. */
+static enum status memory_time(const struct costing *c, double *out, struct err *err)
+{
+    const struct reach_limit limit = {.observed = true,
+                                      .reach_bytes = c->fp->windows.reach_bytes.v};
+
+    *out = 0;
+    for (uint32_t i = 0; i < c->pattern.class_count; i++) {
+        const struct access_class *const a = &c->pattern.classes[i];
+        struct access_cost cost;
+        if (!a->chosen)
+            continue;
+        access_cost_read(&c->fp->throughput, &limit, access_of(a->kind),
+                         (uint32_t)(a->moved_bytes / a->lines), &cost);
+        if (!IS_KNOWN(cost.in_reach_ns))
+            access_cost_read(&c->fp->throughput, &limit, ACCESS_READ,
+                             (uint32_t)(a->moved_bytes / a->lines), &cost);
+        if (!IS_KNOWN(cost.in_reach_ns))
+            return err_set(err, STATUS_INCONCLUSIVE, "the fingerprint has no speed of %ss",
+                           rlt_kind_name(a->kind));
+        *out += cost.in_reach_ns.v * c->scale * (double)a->lines;
+    }
+    return STATUS_OK;
+}
+
+/* Within the reach no access misses, and what-if is not needed. */
 static enum status cost_device(struct costing *c, struct err *err)
 {
     const double plateau = c->fp->throughput.plateau_gbps.v;
@@ -227,16 +260,18 @@ static enum status cost_device(struct costing *c, struct err *err)
     sums = chosen_sums(c);
     const double load_bytes = other_device_bytes(c, true);
     const double store_ns = other_device_bytes(c, false) / plateau;
-    c->device_ns = load_bytes / plateau + store_ns;
-    if (sums.lines == 0)
-        return STATUS_OK;
+    c->out->accesses += sums.runs;
+    if (chosen_span(&c->pattern) <= c->fp->windows.reach_bytes.v) {
+        s = memory_time(c, &c->device_ns, err);
+        c->device_ns += load_bytes / plateau + store_ns;
+        return s;
+    }
     answer = calloc(1, sizeof(*answer));
     s = answer ? ask_whatif(c, &sums, load_bytes, answer, err)
                : err_set(err, STATUS_NO_MEMORY, "cannot allocate the answer: out of memory");
     if (answer && s == STATUS_OK) {
         now = find_row(answer, WHATIF_AS_IT_IS);
         c->device_ns = answer->memory_ns * sums.lines + store_ns;
-        c->out->accesses += sums.runs;
         c->out->misses += now ? now->walk_share * sums.lines : 0;
         c->out->translation_ns = c->out->misses * answer->miss_ns;
         c->scopes_ns = row_ns(answer, WHATIF_SCOPES, sums.lines, store_ns);
@@ -403,9 +438,7 @@ static bool choose_place(struct costing *c, enum place place, struct linked *out
                            .span = chosen_span(&c->pattern),
                            .runs = sums.runs,
                            .row_bytes = (uint32_t)lround(fmax(sums.moved_bytes / sums.runs, 1)),
-                           .access = most_frequent_kind(&sums) == RLT_STORE    ? ACCESS_WRITE
-                                     : most_frequent_kind(&sums) == RLT_ATOMIC ? ACCESS_ATOMIC
-                                                                               : ACCESS_READ};
+                           .access = access_of(most_frequent_kind(&sums))};
     return true;
 }
 

@@ -3,8 +3,8 @@
  *
  * A launch takes as long as its busiest resource: memory of the device, translation, or the link to
  * other memory. What-if counts the misses of accesses at random in device memory. Accesses in order
- * miss so rarely that their misses do not count. Random accesses to host memory miss a table with
- * as many entries as the reach of that kind of memory has.
+ * miss so rarely that their misses do not count. Random accesses to host memory miss a table
+ * whose entries together have the reach of that kind of memory.
  *
  * A launch is a part of a job that repeats it, so the TLBs are full when it begins. */
 #ifndef REACH_CLIENTS_PROFILE_LAUNCH_COST_H

@@ -242,11 +242,13 @@ static enum status make_section(const struct report_source *source, struct repor
     struct place_map map;
     struct launch_context context = {
         .recording = r, .map = &map, .folder = source->folder, .fp = section->fp};
-    enum status s = place_map_make(r, section->gpu, &map, err);
+    enum status s;
 
     section->rows = calloc(r->kernel_count + 1u, sizeof(*section->rows));
-    if (s == STATUS_OK && !section->rows)
-        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the rows of a report: out of memory");
+    if (!section->rows)
+        return err_set(err, STATUS_NO_MEMORY,
+                       "cannot allocate the rows of a report: out of memory");
+    s = place_map_make(r, section->gpu, &map, err);
     for (uint32_t k = 0; s == STATUS_OK && k < r->kernel_count; k++) {
         if (r->kernels[k].gpu != section->gpu)
             continue;

@@ -114,20 +114,37 @@ const char *report_text_call(const struct report_row *row, const struct report_o
     return row->kind == RLT_LOAD ? "reach.torch.gather_rows" : "reach.torch.index_add_";
 }
 
-/* Appends the fastest options that the same function follows. */
-static void append_options(const struct report_row *row, char *out)
+/* Appends the fastest options that one function follows. */
+static void append_call(const struct report_row *row, const char *call, char *out)
 {
-    const char *const call = report_text_call(row, &row->options[0]);
     uint32_t shown = 0;
 
     for (uint32_t i = 0; i < row->option_count && shown < SHOWN_OPTIONS; i++) {
         if (strcmp(report_text_call(row, &row->options[i]), call) != 0)
             continue;
-        append(out, "%s%s %.1fx", shown > 0 ? ", " : "", report_text_option(&row->options[i]),
-               row->options[i].factor);
+        append(out, "%s%s %.1fx",
+               shown > 0 ? ", "
+               : out[0]  ? "; "
+                         : "",
+               report_text_option(&row->options[i]), row->options[i].factor);
         shown++;
     }
     append(out, ": %s", call);
+}
+
+/* Appends the function of the fastest option, and the next function. */
+static void append_options(const struct report_row *row, char *out)
+{
+    const char *const first = report_text_call(row, &row->options[0]);
+
+    append_call(row, first, out);
+    for (uint32_t i = 1; i < row->option_count; i++) {
+        const char *const next = report_text_call(row, &row->options[i]);
+        if (strcmp(next, first) != 0) {
+            append_call(row, next, out);
+            return;
+        }
+    }
 }
 
 static void append_times(const struct report_row *row, char *out)

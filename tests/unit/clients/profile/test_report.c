@@ -1,0 +1,558 @@
+/* test_report.c: the conclusions of a report, from generated traces and the fingerprint of a
+ * measured H200. Measured times follow from what-if, so each case is as close to the prediction as
+ * it says. */
+#include "clients/profile/report.h"
+#include "clients/profile/report_text.h"
+
+#include "base/rng.h"
+#include "base/units.h"
+#include "clients/lab/trace/gen_jobs.h"
+#include "clients/lab/trace/trace_load.h"
+#include "clients/lab/whatif/whatif.h"
+#include "fingerprint/fingerprint_read.h"
+#include "tests/share.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define H200 "docs/measurements/nvidia-h200-2ea0ea17-2026-11-22/fingerprint-memory.json"
+#define BASE 0x7f0000000000u /* of gen_jobs.c */
+
+enum { ACCESSES = 1 << 17, SAMPLED = 100 }; /* the launch has SAMPLED times the accesses */
+
+/* Working sets were measured on this H200. */
+#define H200_SETS "docs/measurements/nvidia-h200-9bb7116f-2026-11-26/fingerprint-full.json"
+
+static struct fingerprint fp;
+static char folder[] = "/tmp/reach-report-XXXXXX";
+
+/* ---- fixtures ---- */
+
+static void load(const char *path)
+{
+    json_t *const json = json_load_file(path, 0, NULL);
+    struct err err = {0};
+
+    assert_non_null(json);
+    if (fingerprint_from_json(json, &fp, &err) != STATUS_OK)
+        fail_msg("%s: %s", path, err.text);
+    json_decref(json);
+}
+
+static FILE *create(const char *name)
+{
+    char path[128];
+    FILE *out;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    out = fopen(path, "we");
+    assert_non_null(out);
+    return out;
+}
+
+static void write_job(const char *name, const char *job, uint64_t bytes, uint64_t count)
+{
+    const struct gen_job gen = {
+        .name = job, .bytes = bytes, .count = count, .row_bytes = 128, .seed = 5};
+    struct err err = {0};
+    FILE *const out = create(name);
+    struct rlt_writer *const w = rlt_writer_new(out, 128);
+
+    if (gen_job(&gen, w, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* Writes the accesses of one block in `step` of a kernel in which each warp reads `rows` lines in
+ * order. The kernel reads `bytes`. If `strided` is set, neighboring rows of a warp are a whole grid
+ * apart, otherwise they are adjacent. */
+static void write_stream(const char *name, uint64_t bytes, uint32_t blocks, uint32_t step,
+                         bool strided)
+{
+    enum { WARPS = 8 };
+    FILE *const out = create(name);
+    struct rlt_writer *const w = rlt_writer_new(out, 128);
+    const struct rlt_kernel kernel = {.grid = {blocks, 1, 1}, .block = {WARPS * 32, 1, 1}};
+    const uint64_t lines = bytes / 128;
+    const uint64_t warps = (uint64_t)blocks * WARPS;
+    const uint64_t rows = lines / warps;
+    struct rlt_record r = {.mask = RLT_FULL_MASK, .width_log2 = 2, .line_count = 1};
+
+    (void)rlt_write_app(w, "stream");
+    (void)rlt_write_kernel(w, &kernel);
+    for (r.block = 0; r.block < blocks; r.block += step) {
+        for (r.warp = 0; r.warp < WARPS; r.warp++) {
+            const uint64_t warp = r.block * WARPS + r.warp;
+            for (uint64_t row = 0; row < rows; row++) {
+                r.lines[0] = BASE / 128 + (strided ? row * warps + warp : warp * rows + row);
+                rlt_write_record(w, &r);
+            }
+        }
+    }
+    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* A process with one kernel that launches once and touches one allocation. */
+struct process {
+    struct recording recording;
+    struct recording_gpu gpu;
+    struct recording_allocation allocation;
+    struct recording_kernel kernel;
+    struct recording_launch launch;
+    struct recording_pages pages;
+};
+
+static void set_up(struct process *p, const char *trace, uint64_t bytes, double time_ns)
+{
+    *p = (struct process){
+        .gpu = {.name = "H200", .sms = 132},
+        .allocation = {.address = BASE, .bytes = bytes},
+        .launch = {.grid = {264, 1, 1},
+                   .block = {1024, 1, 1},
+                   .time_ns = (uint64_t)time_ns,
+                   .trace = trace,
+                   .warp_accesses = (uint64_t)SAMPLED * ACCESSES,
+                   .page_run_count = 1},
+        .pages = {BASE >> RECORDING_PAGE_SHIFT, bytes >> RECORDING_PAGE_SHIFT},
+        .kernel = {.state = RECORDING_RECORDED,
+                   .name = "kernel",
+                   .why = "",
+                   .operator= "",
+                   .launches = 10,
+                   .time_ns = 10 * (uint64_t)time_ns,
+                   .launch_count = 1},
+        .recording = {.command = "test",
+                      .problem = "",
+                      .pid = 1,
+                      .gpu_count = 1,
+                      .allocation_count = 1,
+                      .kernel_count = 1},
+    };
+    (void)snprintf(p->gpu.uuid, sizeof(p->gpu.uuid), "%.63s", fp.gpu.uuid);
+    p->launch.pages = &p->pages;
+    p->kernel.recorded = &p->launch;
+    p->recording.gpus = &p->gpu;
+    p->recording.allocations = &p->allocation;
+    p->recording.kernels = &p->kernel;
+}
+
+static const struct fingerprint *find(void *context, const struct recording_gpu *gpu,
+                                      const char **why)
+{
+    const bool known = context && strcmp(gpu->uuid, fp.gpu.uuid) == 0;
+
+    *why = known ? "" : "reachd does not run";
+    return known ? &fp : NULL;
+}
+
+static struct report report;
+
+/* Makes the report of one process, and returns its row. */
+static const struct report_row *reported(const struct process *p, bool with_fingerprint)
+{
+    const struct report_source source = {.recordings = &p->recording,
+                                         .count = 1,
+                                         .folder = folder,
+                                         .find = find,
+                                         .context = with_fingerprint ? &fp : NULL};
+    struct err err = {0};
+
+    report_free(&report);
+    if (report_make(&source, &report, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(report.section_count, 1);
+    assert_int_equal(report.sections[0].row_count, 1);
+    return &report.sections[0].rows[0];
+}
+
+/* Returns the times of what-if for the whole launch, in ns: as it is, and in windows. */
+static void ask(const char *name, double out[2])
+{
+    static struct whatif_answer answer;
+    const struct whatif_options options = {.contiguous = 1,
+                                           .launch_accesses = (uint64_t)SAMPLED * ACCESSES,
+                                           .questions = 1u << WHATIF_WINDOWS};
+    struct trace trace;
+    char path[128];
+    FILE *in;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    in = fopen(path, "re");
+    assert_int_equal(trace_load(in, &trace, NULL), STATUS_OK);
+    assert_int_equal(whatif_ask(&fp, &trace, &options, &answer, NULL), STATUS_OK);
+    fclose(in);
+    trace_free(&trace);
+    out[0] = out[1] = 0;
+    for (uint32_t i = 0; i < answer.row_count; i++)
+        if (answer.rows[i].known)
+            out[answer.rows[i].question == WHATIF_WINDOWS] = answer.rows[i].ns * SAMPLED * ACCESSES;
+}
+
+static bool says(const struct report_row *row, const char *text)
+{
+    char cell[REPORT_CELL_BYTES];
+
+    return strstr(report_text_instead(row, cell), text) != NULL;
+}
+
+/* ---- device memory ---- */
+
+static void a_gather_out_of_reach_is_limited(void **state)
+{
+    struct process p;
+    double ns[2];
+    const struct report_row *row;
+
+    (void)state;
+    ask("random110.rlt", ns);
+    set_up(&p, "random110.rlt", 110 * GIB, ns[0] * 1.1);
+    row = reported(&p, true);
+    assert_int_equal(row->verdict, REPORT_LIMITED);
+    assert_int_equal(row->touched[PLACE_DEVICE], 110 * GIB);
+    assert_int_equal(row->order[PLACE_DEVICE], ORDER_RANDOM);
+    assert_float_equal(row->predicted_ns / ns[0], 1, 1e-6);
+    assert_float_equal(row->misses, 1 - 64.0 / 110, 0.02); /* the reach of an H200 */
+    assert_true(row->costs > 3);
+    assert_int_equal(row->options[0].strategy, STRATEGY_WINDOWS);
+    assert_int_equal(row->options[0].kind, MEMORY_DEVICE);
+    assert_float_equal(row->options[0].factor / (ns[0] / ns[1]), 1, 0.01);
+    assert_float_equal(row->gain_ns / (double)p.kernel.time_ns, 1 - ns[1] / ns[0], 0.01);
+    assert_true(says(row, "windows") && says(row, "reach.torch.gather_rows"));
+    assert_int_equal(report.limited_count, 1);
+    assert_float_equal(report.gain_ns, row->gain_ns, 1);
+}
+
+static void the_operator_selects_the_function(void **state)
+{
+    struct process p;
+    double ns[2];
+
+    (void)state;
+    ask("random110.rlt", ns);
+    set_up(&p, "random110.rlt", 110 * GIB, ns[0]);
+    p.kernel.operator= "aten::_embedding_bag";
+    assert_true(says(reported(&p, true), ": reach.torch.embedding_bag"));
+    p.kernel.operator= "aten::index_add_";
+    assert_true(says(reported(&p, true), ": reach.torch.index_add_"));
+}
+
+static void a_gather_within_the_reach_is_not_limited(void **state)
+{
+    struct process p;
+    double ns[2];
+    const struct report_row *row;
+
+    (void)state;
+    ask("random40.rlt", ns);
+    set_up(&p, "random40.rlt", 40 * GIB, ns[0]);
+    row = reported(&p, true);
+    assert_int_equal(row->verdict, REPORT_IN_REACH);
+    assert_true(row->misses < 0.001 && row->costs == 1 && row->gain_ns == 0);
+    assert_true(says(row, "within the reach"));
+}
+
+/* Whether all blocks or few of them are in the trace, in both orders of rows. */
+static void a_stream_is_not_limited(void **state)
+{
+    static const struct {
+        uint32_t blocks, step;
+        bool strided;
+    } cases[] = {
+        {1 << 20, 1024, false}, {1 << 16, 512, true}, {264, 24, true}, {1 << 24, 1 << 14, false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const uint64_t bytes = 110 * GIB / (cases[i].blocks == 264 ? 16 : 1);
+        struct process p;
+        const struct report_row *row;
+        write_stream("stream.rlt", bytes, cases[i].blocks, cases[i].step, cases[i].strided);
+        set_up(&p, "stream.rlt", bytes, (double)bytes / fp.throughput.plateau_gbps.v);
+        p.launch.grid[0] = cases[i].blocks;
+        p.launch.warp_accesses = bytes / 128;
+        row = reported(&p, true);
+        assert_int_equal(row->verdict, REPORT_IN_ORDER);
+        assert_int_equal(row->order[PLACE_DEVICE], ORDER_SEQUENTIAL);
+        assert_float_equal(row->predicted_ns / row->measured_ns, 1, 0.01);
+        assert_true(says(row, "in order"));
+    }
+}
+
+static void other_work_hides_translation(void **state)
+{
+    struct process p;
+    double ns[2];
+    const struct report_row *row;
+
+    (void)state;
+    ask("random110.rlt", ns);
+    set_up(&p, "random110.rlt", 110 * GIB, 10 * ns[0]);
+    row = reported(&p, true);
+    assert_int_equal(row->verdict, REPORT_HIDDEN);
+    assert_true(row->gain_ns == 0 && row->option_count == 0);
+    set_up(&p, "random110.rlt", 110 * GIB, 1.3 * ns[0]);
+    row = reported(&p, true);
+    assert_int_equal(row->verdict, REPORT_UNEXPLAINED);
+    assert_true(row->gain_ns == 0 && says(row, "not explained"));
+    set_up(&p, "random110.rlt", 110 * GIB, ns[0] / 1.3);
+    assert_int_equal(reported(&p, true)->verdict, REPORT_UNEXPLAINED);
+    set_up(&p, "random110.rlt", 110 * GIB, 0);
+    row = reported(&p, true);
+    assert_int_equal(row->verdict, REPORT_UNKNOWN);
+    assert_true(says(row, "not measured"));
+    assert_int_equal(report.limited_count, 0);
+}
+
+static void a_small_set_stays_in_a_cache(void **state)
+{
+    struct process p;
+
+    (void)state;
+    load(H200_SETS);
+    write_job("random16m.rlt", "random", 16 * MIB, ACCESSES);
+    set_up(&p, "random16m.rlt", 16 * MIB, 1e6);
+    assert_int_equal(reported(&p, true)->verdict, REPORT_IN_CACHE);
+    load(H200);
+}
+
+/* ---- host memory ---- */
+
+static void a_pinned_table_should_be_managed(void **state)
+{
+    struct process p;
+    const struct report_row *row;
+    uint32_t managed = 0;
+
+    (void)state;
+    set_up(&p, "random34.rlt", 34 * GIB, 1);
+    p.allocation.kind = RECORDING_PINNED;
+    p.launch.time_ns = (uint64_t)reported(&p, true)->predicted_ns;
+    row = reported(&p, true);
+    assert_int_equal(row->verdict, REPORT_LIMITED);
+    assert_int_equal(row->touched[PLACE_PINNED], 34 * GIB);
+    assert_float_equal(row->misses, 1 - 671088640.0 / (34.0 * GIB), 0.01);
+    while (managed < row->option_count && (row->options[managed].kind != MEMORY_MANAGED_HOST ||
+                                           row->options[managed].strategy != STRATEGY_NAIVE))
+        managed++;
+    assert_true(managed < row->option_count && row->options[managed].factor > 5);
+    assert_true(says(row, "managed at the host") && says(row, ": reach.torch.host_from"));
+    p.allocation.kind = RECORDING_MANAGED;
+    p.allocation.at = RECORDING_AT_HOST;
+    p.launch.time_ns = (uint64_t)reported(&p, true)->predicted_ns;
+    assert_true(reported(&p, true)->costs < 2); /* it is there already */
+}
+
+/* Few rows all over the table are used again and again. */
+static void hot_rows_of_a_pinned_table_hit(void **state)
+{
+    FILE *const out = create("hot.rlt");
+    struct rlt_writer *const w = rlt_writer_new(out, 128);
+    const struct rlt_kernel kernel = {.grid = {264, 1, 1}, .block = {32, 1, 1}};
+    struct rlt_record r = {.mask = RLT_FULL_MASK, .width_log2 = 2, .line_count = 1};
+    struct rng rng = {7};
+    struct process p;
+    const struct report_row *row;
+
+    (void)state;
+    (void)rlt_write_app(w, "hot");
+    (void)rlt_write_kernel(w, &kernel);
+    for (uint32_t i = 0; i < ACCESSES; i++) {
+        r.block = i / (ACCESSES / 264 + 1);
+        r.lines[0] = BASE / 128 + rng_below(&rng, 4096) * (34 * GIB / 4096 / 128);
+        rlt_write_record(w, &r);
+    }
+    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
+    fclose(out);
+    set_up(&p, "hot.rlt", 34 * GIB, 1e6);
+    p.allocation.kind = RECORDING_PINNED;
+    row = reported(&p, true);
+    assert_true(row->misses == 0 && row->costs < 1.1);
+    assert_int_not_equal(row->verdict, REPORT_LIMITED);
+}
+
+static void managed_memory_without_location_is_unknown(void **state)
+{
+    struct process p;
+
+    (void)state;
+    set_up(&p, "random110.rlt", 110 * GIB, 1e6);
+    p.allocation.kind = RECORDING_MANAGED;
+    assert_int_equal(reported(&p, true)->verdict, REPORT_UNKNOWN);
+    assert_true(says(reported(&p, true), "location"));
+}
+
+/* ---- what is missing ---- */
+
+static void without_a_fingerprint_there_are_footprints(void **state)
+{
+    struct process p;
+    const struct report_row *row;
+    char text[REPORT_CELL_BYTES];
+
+    (void)state;
+    set_up(&p, "random110.rlt", 110 * GIB, 1e6);
+    row = reported(&p, false);
+    assert_int_equal(row->verdict, REPORT_NO_FINGERPRINT);
+    assert_string_equal(report_text_touches(row, text), "110.0 GiB device, at random");
+    assert_string_equal(report_text_misses(row, text), "");
+    assert_non_null(strstr(report_text_advice(&report.sections[0], text), "reachd does not run"));
+}
+
+static void kernels_without_a_trace_say_why(void **state)
+{
+    static const struct {
+        enum recording_state state;
+        const char *trace, *text;
+        enum report_verdict verdict;
+    } cases[] = {{RECORDING_REFUSED, "random110.rlt", "no room", REPORT_REFUSED},
+                 {RECORDING_TIMED, "random110.rlt", "not recorded", REPORT_NOT_RECORDED},
+                 {RECORDING_RECORDED, "missing.rlt", "missing.rlt", REPORT_UNKNOWN},
+                 {RECORDING_RECORDED, "broken.rlt", "position", REPORT_UNKNOWN},
+                 {RECORDING_RECORDED, "", "no trace", REPORT_UNKNOWN}};
+    struct process p;
+    FILE *const out = create("broken.rlt");
+
+    (void)state;
+    (void)fputs("no trace", out);
+    fclose(out);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const struct report_row *row;
+        set_up(&p, cases[i].trace, 110 * GIB, 1e6);
+        p.kernel.state = cases[i].state;
+        p.kernel.why = "no room";
+        row = reported(&p, true);
+        assert_int_equal(row->verdict, cases[i].verdict);
+        if (!says(row, cases[i].text) && strcmp(cases[i].trace, "broken.rlt") != 0)
+            fail_msg("%s", row->note);
+    }
+}
+
+/* Damaged traces give a reason and no crash. */
+static void damaged_traces_are_refused_or_valid(void **state)
+{
+    const char *const given = getenv("TEST_SEED");
+    struct rng rng = {given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL)};
+    char *whole = NULL;
+    size_t bytes = 0;
+    char path[128];
+    FILE *in;
+
+    (void)state;
+    print_message("# TEST_SEED=%llu\n", (unsigned long long)rng.state);
+    write_job("small.rlt", "sampling", 80 * GIB, 4096);
+    (void)snprintf(path, sizeof(path), "%s/small.rlt", folder);
+    in = fopen(path, "re");
+    whole = malloc(1 << 20);
+    bytes = fread(whole, 1, 1 << 20, in);
+    fclose(in);
+    for (uint32_t i = 0; i < test_share(60, 20); i++) {
+        struct process p;
+        FILE *const out = create("damaged.rlt");
+        char *const text = malloc(bytes);
+        memcpy(text, whole, bytes);
+        for (uint64_t k = rng_below(&rng, 4); k > 0; k--)
+            text[rng_below(&rng, rng_below(&rng, 2) ? 200 : bytes)] = (char)rng_next(&rng);
+        fwrite(text, 1, bytes - (rng_below(&rng, 2) ? rng_below(&rng, bytes) : 0), out);
+        fclose(out);
+        free(text);
+        set_up(&p, "damaged.rlt", 80 * GIB, 1e6);
+        const struct report_row *const row = reported(&p, true);
+        assert_true(row->verdict != REPORT_UNKNOWN || strlen(row->note) > 10);
+    }
+    free(whole);
+}
+
+/* ---- several processes ---- */
+
+static void several_processes_have_a_sum(void **state)
+{
+    struct process p[3];
+    struct recording recordings[3];
+    const struct report_source source = {
+        .recordings = recordings, .count = 3, .folder = folder, .find = find, .context = &fp};
+    const struct report_section *section;
+    const struct report_row *row;
+    struct err err = {0};
+    double ns[2];
+
+    (void)state;
+    ask("random110.rlt", ns);
+    for (int i = 0; i < 3; i++)
+        set_up(&p[i], "random110.rlt", 110 * GIB, ns[0]);
+    p[1].kernel.time_ns *= 2;
+    for (int i = 0; i < 3; i++) {
+        recordings[i] = p[i].recording;
+        recordings[i].pid = 10 + (uint64_t)i;
+    }
+    recordings[2].kernel_count = 0;
+    recordings[2].problem = "The driver is older than the library.";
+    report_free(&report);
+    assert_int_equal(report_make(&source, &report, &err), STATUS_OK);
+    assert_int_equal(report.section_count, 2);
+    assert_int_equal(report.limited_count, 2);
+    assert_float_equal(report.time_ns, 3 * (double)p[0].kernel.time_ns, 1);
+    assert_float_equal(report.gain_ns,
+                       report.sections[0].rows[0].gain_ns + report.sections[1].rows[0].gain_ns, 1);
+    assert_true(report_first(&report, &section, &row));
+    assert_int_equal(section->recording->pid, 11);
+}
+
+static int begin_all(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    load(H200);
+    write_job("random110.rlt", "random", 110 * GIB, ACCESSES);
+    write_job("random40.rlt", "random", 40 * GIB, ACCESSES);
+    write_job("random34.rlt", "random", 34 * GIB, ACCESSES);
+    return 0;
+}
+
+static int end_all(void **state)
+{
+    static const char *const names[] = {"random110.rlt", "random40.rlt", "random34.rlt",
+                                        "random16m.rlt", "stream.rlt",   "hot.rlt",
+                                        "broken.rlt",    "small.rlt",    "damaged.rlt"};
+    char path[128];
+
+    (void)state;
+    report_free(&report);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        (void)unlink(path);
+    }
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gather_out_of_reach_is_limited),
+        cmocka_unit_test(the_operator_selects_the_function),
+        cmocka_unit_test(a_gather_within_the_reach_is_not_limited),
+        cmocka_unit_test(a_stream_is_not_limited),
+        cmocka_unit_test(other_work_hides_translation),
+        cmocka_unit_test(a_small_set_stays_in_a_cache),
+        cmocka_unit_test(a_pinned_table_should_be_managed),
+        cmocka_unit_test(hot_rows_of_a_pinned_table_hit),
+        cmocka_unit_test(managed_memory_without_location_is_unknown),
+        cmocka_unit_test(without_a_fingerprint_there_are_footprints),
+        cmocka_unit_test(kernels_without_a_trace_say_why),
+        cmocka_unit_test(damaged_traces_are_refused_or_valid),
+        cmocka_unit_test(several_processes_have_a_sum),
+    };
+
+    return cmocka_run_group_tests(tests, begin_all, end_all);
+}
