@@ -51,6 +51,7 @@ struct task {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the tasks */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct task *tasks, **tasks_end = &tasks;
+static uint64_t enqueued, executed; /* tasks so far */
 static bool is_started;
 
 static void *execute(void *unused)
@@ -64,7 +65,8 @@ static void *execute(void *unused)
         pthread_mutex_unlock(&lock);
         t->run(t->what);
         pthread_mutex_lock(&lock);
-        tasks = t->next; /* only now, because fakecuda_drain waits for an empty list */
+        tasks = t->next;
+        executed++;
         if (!tasks)
             tasks_end = &tasks;
         free(t);
@@ -87,6 +89,7 @@ void fakecuda_enqueue(void (*run)(void *what), void *what)
     is_started = true;
     *tasks_end = t;
     tasks_end = &t->next;
+    enqueued++;
     (void)pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
 }
@@ -94,7 +97,7 @@ void fakecuda_enqueue(void (*run)(void *what), void *what)
 void fakecuda_drain(void)
 {
     pthread_mutex_lock(&lock);
-    while (tasks)
+    for (const uint64_t until = enqueued; executed < until;)
         (void)pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
 }

@@ -106,7 +106,7 @@ bool fakecuda_watch(const struct fakecuda_tool *tool);
 typedef void fakecuda_enqueue_fn(void (*run)(void *what), void *what);
 void fakecuda_enqueue(void (*run)(void *what), void *what);
 
-/* Waits until the GPU has nothing to do. */
+/* Waits until the GPU has done everything that it was given before. */
 typedef void fakecuda_drain_fn(void);
 void fakecuda_drain(void);
 
