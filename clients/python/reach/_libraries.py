@@ -1,8 +1,9 @@
-"""Finds libreach and libreach-cuda for the modules of this package."""
+"""Finds libreach, libreach-cuda and programs for the modules of this package."""
 from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 
 
 class CudaError(ctypes.Structure):
@@ -26,6 +27,15 @@ def path(name: str, variable: str) -> str:
             for folder in (("lib",), ("..", ".."), ("..", "..", "..", "..", "lib")))
     found = os.environ.get(variable) or next((file for file in near if os.path.exists(file)), None)
     return found or name
+
+
+def program(name: str) -> str | None:
+    """Returns the path of a program of the wheel, build or installation that contains this file, or in PATH. Returns None
+    if there is none."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    near = (os.path.join(here, *folder, name)
+            for folder in (("lib",), ("..", ".."), ("..", "..", "..", "..", "bin")))
+    return next((file for file in near if os.access(file, os.X_OK)), None) or shutil.which(name)
 
 
 def reach() -> str:
