@@ -68,8 +68,9 @@ GUPS        := $(if $(NVCC),build/release/reach-gups)
 # The Python examples need the Python package and the compiled kernels in the same build folder.
 EXAMPLE_PY  := $(patsubst clients/%,build/release/%,$(wildcard clients/examples/*.py) $(PYTHON_SRC))
 EXAMPLE_FAT := $(if $(NVCC),build/release/examples/gather.fatbin)
-PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) build/release/reach-lab build/release/reach-profile $(if $(INJECT_SRC),build/release/libreach-profile.so) $(EXAMPLES) $(GUPS) $(EXAMPLE_FAT) \
-               $(EXAMPLE_PY)
+INJECTED    := $(if $(INJECT_SRC),build/release/libreach-profile.so)
+PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) build/release/reach-lab build/release/reach-profile \
+               $(INJECTED) $(EXAMPLES) $(GUPS) $(EXAMPLE_FAT) $(EXAMPLE_PY)
 SPANK       := $(if $(SPANK_H),build/release/reach_spank.so)
 LIBREACH    := $(foreach l,libreach libreach-cuda,$(addprefix build/release/$(l).,so.$(ABI) so a))
 

@@ -21,6 +21,8 @@ PYTHONDIR   ?= $(PREFIX)/share/reachd/python
 SCRIPTDIR   := $(PREFIX)/share/reachd/scripts
 UNITDIR     := $(PREFIX)/lib/systemd/system
 BASHDIR     := $(PREFIX)/share/bash-completion/completions
+# reach-profile finds the folder by its own folder.
+INJECTDIR   := $(PREFIX)/lib/reachd
 ZSHDIR      := $(PREFIX)/share/zsh/vendor-completions
 install: all
 	@$(MAKE) --no-print-directory install-built
@@ -53,6 +55,8 @@ install-built:
 	install -m 644 systemd/reachd.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/reachd.conf
 	install -m 644 packaging/completion/reachd.bash $(DESTDIR)$(BASHDIR)/reachd
 	install -m 644 packaging/completion/reachctl.bash $(DESTDIR)$(BASHDIR)/reachctl
+	install -m 644 packaging/completion/reach-profile.bash $(DESTDIR)$(BASHDIR)/reach-profile
+	install -m 644 packaging/completion/reach-profile.zsh $(DESTDIR)$(ZSHDIR)/_reach-profile
 	for s in $(notdir $(CLIENT_SCRIPTS)); do ln -sfn reachctl $(DESTDIR)$(BASHDIR)/$$s; done
 	install -m 644 packaging/completion/reachd.zsh $(DESTDIR)$(ZSHDIR)/_reachd
 	install -m 644 packaging/completion/reachctl.zsh $(DESTDIR)$(ZSHDIR)/_reachctl
@@ -64,7 +68,9 @@ install-built:
 	sed 's|/usr/local/lib|$(LIBDIR)|' clients/slurm/plugstack.conf >$(DESTDIR)$(PREFIX)/share/reachd/slurm/plugstack.conf
 	$(if $(SPANK),install -d $(DESTDIR)$(LIBDIR)/reachd)
 	$(if $(SPANK),install -m 755 $(SPANK) $(DESTDIR)$(LIBDIR)/reachd)
-	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) build/release/reach-lab $(GUPS) $(DESTDIR)$(BINDIR)
+	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) build/release/reach-lab \
+	    build/release/reach-profile $(GUPS) $(DESTDIR)$(BINDIR)
+	$(if $(INJECTED),install -D -m 644 -t $(DESTDIR)$(INJECTDIR) $(INJECTED))
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd.service >$(DESTDIR)$(UNITDIR)/reachd.service
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd-archive.service >$(DESTDIR)$(UNITDIR)/reachd-archive.service
 	test -e $(DESTDIR)/etc/reachd/reachd.conf || install -m 644 systemd/reachd.conf $(DESTDIR)/etc/reachd
@@ -77,8 +83,8 @@ deb:
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all CUDA_ARCHS="$(RELEASE_ARCHS)"
 	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/deb build/deb $(VERSION)
 
-# Makes the wheel of the Python package, which contains both libraries, under build/wheel.
-WHEEL_LIBS  := $(addprefix build/wheel/,libreach.so.$(ABI) libreach-cuda.so.$(ABI))
+# Makes the wheel of the Python package, which contains both libraries and reach-profile, under build/wheel.
+WHEEL_LIBS  := $(addprefix build/wheel/,libreach.so.$(ABI) libreach-cuda.so.$(ABI) reach-profile $(notdir $(INJECTED)))
 .PHONY: wheel wheel-built
 wheel:
 	@.ci/deps wheel

@@ -86,6 +86,14 @@ $(addsuffix /libreach-profile.so,build/release build/wheel): $(INJECT_SRC:%.c=bu
 	$(Q)$(CC) -shared -pthread -Wl,--version-script=$(INJECT_MAP) -Wl,-Bsymbolic -Wl,--no-undefined -Wl,--as-needed \
 	    -Wl,-z,relro,-z,now $(LDFLAGS) -o $@ $(filter-out %.map,$^) $(DAEMON_LIBS)
 
+build/wheel/libreach-profile.so: private LDFLAGS += -s
+
+# reach-profile of the wheel contains libcurl, like libreach.
+build/wheel/reach-profile: $(PROFILE_SRC:%.c=build/release/obj/%.o) build/release/liblab.a $(libs_release) \
+        build/wheel/curl/libcurl.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LINK) -s -Wl,--exclude-libs,ALL $(LDFLAGS) -o $@ $^ $(call pkg_config,--libs jansson sqlite3) -ldl -lm
+
 # ---- the plugin for Slurm: it needs libc and the functions of slurmstepd ----------------------
 build/release/reach_spank.so: $(SLURM_SRC:%.c=build/release/obj/%.o) clients/slurm/reach_spank.map
 	$(call say,LINK,$@)

@@ -106,6 +106,8 @@ def make_install_installs():
                  "lib/libreach-cuda.so.0", "lib/libreach-cuda.a", "lib/pkgconfig/reach-cuda.pc",
                  "share/man/man3/reach_alloc.3", "share/reachd/python/reach/torch/pool.py", "share/man/man1/reachctl.1",
                  "share/man/man1/reach-gups.1", "include/reach.cuh", "bin/reach-lab", "share/man/man1/reach-lab.1",
+                 "bin/reach-profile", "share/man/man1/reach-profile.1", "share/reachd/python/reach/profile.py",
+                 "share/bash-completion/completions/reach-profile", "share/zsh/vendor-completions/_reach-profile",
                  "include/reach_diagnose.h", "share/man/man3/reach_diagnose.3", "share/reachd/python/reach/diagnose.py",
                  "share/man/man3/libreach.3", "share/man/man8/reachd.8",
                  "share/reachd/python/reach/__init__.py", "share/reachd/python/reach/py.typed", "share/man/man8/reach_spank.8",
@@ -130,6 +132,39 @@ def the_installed_scripts_run():
         assert status == 1 and "cannot run reachctl" in log, log
     equal(sorted(os.listdir(os.path.join(prefix, "share", "reachd", "scripts"))),
           ["reach-dra", "reach-hwloc", "reach-nfd", "reach_node.py"])
+
+
+@case
+def the_installed_profiler_finds_its_library():
+    injected = os.path.join(ROOT, "build", "release", "libreach-profile.so")
+    if not os.path.exists(injected):
+        raise Skip("this build has no libreach-profile.so")
+    wanted = os.path.join(prefix, "lib", "reachd", "libreach-profile.so")
+    environment = {"CUDA_INJECTION64_PATH": "", "LD_PRELOAD": "", "REACH_SANITIZER": "/bin/sh"}
+    program = ("sh", "-c", "echo $CUDA_INJECTION64_PATH")
+    equal(done(os.path.join(prefix, "bin", "reach-profile"), "--", *program, environment=environment),
+          os.path.realpath(wanted) + "\n")
+    python = {**environment, "PYTHONPATH": os.path.join(prefix, "share", "reachd", "python")}
+    equal(done("python3", "-m", "reach.profile", "--", *program, environment=python), os.path.realpath(wanted) + "\n")
+    status, _, log = run("python3", "-m", "reach.profile", "--nonsense", environment=python)
+    equal(status, 2, log)
+
+
+@case
+def the_words_of_reach_profile_are_completed():
+    completion = os.path.join(prefix, "share", "bash-completion", "completions", "reach-profile")
+    program = os.path.join(prefix, "bin", "reach-profile")
+
+    def completed(*words):
+        text = ('. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+                '_reach_profile "$1" "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}"; printf "%s\\n" "${COMPREPLY[@]}"')
+        return done("bash", "-c", text, "bash", completion, program, *words).split()
+
+    equal(completed("--finger"), ["--fingerprint"])
+    equal(completed("--seconds", ""), [])
+    equal(completed("--keep", os.path.join(prefix, "sha")), [os.path.join(prefix, "share")])
+    equal(completed("--", os.path.join(prefix, "bin", "reachc")), [os.path.join(prefix, "bin", "reachctl")])
+    equal(completed("--seconds", "3", "cat", os.path.join(prefix, "sha")), [os.path.join(prefix, "share")])
 
 
 @case
@@ -282,7 +317,7 @@ def entries(page):
 
 @case
 def the_man_pages_are_well_formed():
-    equal(len(PAGES), 12, PAGES)
+    equal(len(PAGES), 13, PAGES)
     for page in PAGES:
         if shutil.which("mandoc"):
             equal(done("mandoc", "-Tlint", "-Wwarning", page), "", page)
@@ -320,6 +355,15 @@ def every_command_of_reachctl_has_an_entry():
     text = read(os.path.join(ROOT, "docs", "man", "reachctl.1"))
     equal({"--" + name for name in re.findall(r"Fl -([\w-]+)", text)} ^ options, set(),
           "in one of page and --help alone")
+
+
+@case
+def every_option_of_reach_profile_has_an_entry():
+    told = set(re.findall(r"--[a-z]+", done(os.path.join(common.BUILD, "reach-profile"), "--help")))
+    assert {"--seconds", "--html", "--help"} < told, told
+    equal(entries("reach-profile.1")["options"] ^ told, set(), "in one of page and --help alone")
+    words = re.findall(r"--([a-z]+)\[", read(os.path.join(ROOT, "packaging", "completion", "reach-profile.zsh")))
+    equal({"--" + word for word in words} ^ told, set(), "in one of zsh's words and --help alone")
 
 
 @case

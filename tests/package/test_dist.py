@@ -79,7 +79,7 @@ def the_source_is_that_of_the_commit_and_builds_without_git():
 def the_portable_directory_runs():
     portable = os.path.join(DIST, f"reachd-{version()}-{os.uname().machine}.tar.gz")
     call("tar", "-xzf", portable, "-C", common.folder)
-    for program in ("reachd", "reachctl"):
+    for program in ("reachd", "reachctl", "reach-profile"):
         assert version() in call("./portable/" + program, "--version", cwd=common.folder)
 
 

@@ -231,8 +231,10 @@ def completion_and_pages_are_there():
                         ". /usr/share/bash-completion/completions/reachctl; "
                         "_reachctl reachctl meas reachctl; echo ${COMPREPLY[*]}")
     equal(words.split("\n")[:3], ["--log-format", "auto text json journal", "measure"])
+    assert "reach-profile" in machine.run("reach-profile", "--version")
+    assert machine.has("/usr/lib/reachd/libreach-profile.so")
     pages = "".join(machine.run("dpkg", "-L", name) for name in ("reachd", "libreach-dev"))
-    for page in ("man8/reachd.8", "man1/reachctl.1", "man5/reachd.conf.5", "man3/libreach.3"):
+    for page in ("man8/reachd.8", "man1/reachctl.1", "man1/reach-profile.1", "man5/reachd.conf.5", "man3/libreach.3"):
         assert page in pages, pages
 
 

@@ -79,7 +79,8 @@ def its_tag_and_what_it_has_inside():
     with zipfile.ZipFile(wheel()) as archive:
         inside = archive.namelist()
         metadata = archive.read(f"reachd-{version}.dist-info/METADATA").decode()
-    for path in ("reach/py.typed", "reach/lib/libreach.so.0", "reach/lib/libreach-cuda.so.0", "reach/diagnose.py",
+    for path in ("reach/py.typed", "reach/lib/libreach.so.0", "reach/lib/libreach-cuda.so.0", "reach/diagnose.py", "reach/lib/reach-profile",
+                 "reach/lib/libreach-profile.so",
                  "reach/torch/__init__.py"):
         assert path in inside, inside
     for licensed in ("LICENSE", "licenses/curl.txt", "licenses/jansson.txt"):
@@ -113,6 +114,13 @@ def its_libraries_are_used_and_need_glibc_alone():
             line for line in call("readelf", "-d", library).splitlines(True) if "NEEDED" in line))
         left = [n for n in needed if not re.match(r"lib(c|m|jansson-\w+)\.so", n)]
         equal(left, [], library)
+
+
+@case
+def it_profiles():
+    assert call(PYTHON, "-I", "-m", "reach.profile", "--version").startswith("reach-profile "), wheel()
+    injected = call(PYTHON, "-I", "-m", "reach.profile", "--sanitizer", "/bin/sh", "--", "printenv", "CUDA_INJECTION64_PATH")
+    assert os.path.realpath(injected.splitlines()[0]).startswith(os.path.realpath(BARE)), injected
 
 
 @case
