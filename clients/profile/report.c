@@ -202,15 +202,14 @@ static void judge(const struct fingerprint *fp, struct report_row *row, const st
 
 /* ---- rows ---- */
 
-static enum status make_row(const struct launch_context *context,
-                            const struct recording_kernel *kernel, struct report_row *row,
+/* Sets the conclusions about row->kernel. */
+static enum status make_row(const struct launch_context *context, struct report_row *row,
                             struct err *err)
 {
     struct sums sums = {0};
     enum status s;
 
-    row->kernel = kernel;
-    row->name = kernel_name_format(kernel->name);
+    row->name = kernel_name_format(row->kernel->name);
     if (!row->name)
         return err_set(err, STATUS_NO_MEMORY,
                        "cannot allocate the name of a kernel: out of memory");
@@ -249,16 +248,18 @@ static enum status make_section(const struct report_source *source, struct repor
         return err_set(err, STATUS_NO_MEMORY,
                        "cannot allocate the rows of a report: out of memory");
     s = place_map_make(r, section->gpu, &map, err);
+    for (uint32_t k = 0; k < r->kernel_count; k++)
+        if (r->kernels[k].gpu == section->gpu)
+            section->time_ns += (double)r->kernels[k].time_ns;
     for (uint32_t k = 0; s == STATUS_OK && k < r->kernel_count; k++) {
+        struct report_row *const row = &section->rows[section->row_count];
         if (r->kernels[k].gpu != section->gpu)
             continue;
-        s = make_row(&context, &r->kernels[k], &section->rows[section->row_count++], err);
-        section->time_ns += (double)r->kernels[k].time_ns;
-    }
-    for (uint32_t i = 0; i < section->row_count; i++) {
-        struct report_row *const row = &section->rows[i];
+        section->row_count++;
+        row->kernel = &r->kernels[k];
         row->time_share =
             section->time_ns > 0 ? (double)row->kernel->time_ns / section->time_ns : 0;
+        s = make_row(&context, row, err);
         section->gain_ns += row->gain_ns;
     }
     if (section->row_count > 0)
