@@ -13,7 +13,8 @@ The tables in docs/measurements are of these programs:
 
   facebookresearch/dlrm at 090956ee                      dlrm_s_pytorch.py, random data
   facebookresearch/param at 1e115ffc                     train/compute/pt/pytorch_emb.py
-  pyg-team/pytorch_geometric at 5c6461b2                 gnn_explainer_ba_shapes.py, test_scatter.py
+  pyg-team/pytorch_geometric at 5c6461b2                 examples/gcn.py, with the Cora data of kimiyoung/planetoid at
+                                                         af6abf46; the benchmark in test/utils/test_scatter.py
   UoB-HPC/BabelStream at 57637d57                        Thrust
   cupy/cupy at 6b6d9563                                  examples/kmeans, finance/black_scholes.py and gmm
   pyro-ppl/numpyro at 0b935d48                           examples/horseshoe_regression.py (JAX)
