@@ -103,9 +103,9 @@ class Bench:
         if run.status != 0 or not run.report:
             self.line(f"  {run.ending()}")
         for row in lib_profile.rows(run):
-            self.kernels.add(row.name)
+            self.kernels.add(row.symbol)
             if row.recorded:
-                self.recorded.add(row.name)
+                self.recorded.add(row.symbol)
         return run
 
     def alone(self, command):
@@ -330,7 +330,7 @@ def summary(bench):
         off = [abs(ratio - 1) for ratio in ratios]
         bench.line(f"{kind}, predicted / measured: {len(off)} numbers, {sum(o <= CLOSER for o in off)} within 10 %, "
                    f"{sum(o <= CLOSE for o in off)} within 20 %, worst {max(off, default=0):.0%}")
-    bench.line(f"kernels: {len(bench.kernels)} names, {len(bench.recorded)} of them recorded; called limited "
+    bench.line(f"kernels: {len(bench.kernels)}, {len(bench.recorded)} of them recorded; called limited "
                f"{bench.limited} times; false alarms {len(bench.false_alarms)}")
     for alarm in bench.false_alarms:
         bench.line("false alarm: " + alarm)

@@ -1,13 +1,15 @@
 """Runs programs under reach-profile, and reads its recordings and its report.
 
-  REACH_PROFILE       path of another reach-profile
-  REACH_FINGERPRINT   a fingerprint of this GPU of depth memory, so that the GPU is not measured again
+  REACH_PROFILE           path of another reach-profile
+  REACH_PROFILE_OPTIONS   more options of reach-profile, such as "--launches 4"
+  REACH_FINGERPRINT       a fingerprint of this GPU of depth memory, so that the GPU is not measured again
 """
 import collections
 import contextlib
 import glob
 import json
 import os
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -18,7 +20,8 @@ VISIBLE = os.environ.get("CUDA_VISIBLE_DEVICES")  # common changes it
 
 import common  # noqa: E402  pylint: disable=wrong-import-position
 
-PROGRAM = os.environ.get("REACH_PROFILE") or common.BUILD + "/reach-profile"
+PROGRAM = os.path.abspath(os.environ.get("REACH_PROFILE") or common.BUILD + "/reach-profile")
+OPTIONS = shlex.split(os.environ.get("REACH_PROFILE_OPTIONS", ""))
 PAGE_SHIFT = 21
 GRACE_S = 10
 
@@ -73,9 +76,10 @@ def end(process):
 def profile(command, timeout, *options, keep=None, fingerprint=None, **more):
     """Runs a program under reach-profile. `keep` is the folder for its recordings; by default it is temporary."""
     with tempfile.TemporaryDirectory(prefix="reach-profile-") as scratch:
-        folder, out = keep or scratch + "/recordings", scratch + "/report.json"
-        words = [PROGRAM, "--json", "--output", out, "--keep", folder, *options]
-        words += ["--fingerprint", fingerprint] if fingerprint else []
+        folder, out = os.path.abspath(keep or scratch + "/recordings"), scratch + "/report.json"
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        words = [PROGRAM, "--json", "--output", out, "--keep", folder, *OPTIONS, *options]
+        words += ["--fingerprint", os.path.abspath(fingerprint)] if fingerprint else []
         run = Run([*words, "--", *command], timeout, **more)
         run.recordings = [read_json(path) for path in sorted(glob.glob(folder + "/recording-*.json"))]
         run.report = read_json(out) if os.path.exists(out) else {}

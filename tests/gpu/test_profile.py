@@ -73,13 +73,13 @@ def check(t, program, alone, profiled):
     t.ok(before and before == after, program.name + " has the same results",
          "alone %s, profiled %s" % tuple(hashlib.sha256(repr(each).encode()).hexdigest() for each in (before, after)),
          profiled.ending())
-    recorded = list(lib_profile.launches(profiled.recordings))
-    t.ok(profiled.report and any(launch["pages"] for _, launch in recorded), program.name + " has a recorded kernel",
+    launches, rows = list(lib_profile.launches(profiled.recordings)), lib_profile.rows(profiled)
+    recorded = [row for row in rows if row.recorded]
+    t.ok(recorded and any(launch["pages"] for _, launch in launches), program.name + " has a recorded kernel",
          *lib_profile.problems(profiled.recordings), profiled.ending())
-    names = {kernel["name"] for kernel in lib_profile.kernels(profiled.recordings)}
-    print("# %s: %d processes, %d of %d kernels recorded, %d launches, %.1f s alone, %.1f s profiled" %
-          (program.name, len(profiled.recordings), len({k["name"] for k, _ in recorded}), len(names), len(recorded),
-           alone.seconds, profiled.seconds))
+    t.note("%s: %d processes, %d of %d kernels recorded, %d launches, %.1f s alone, %.1f s profiled" %
+           (program.name, len(profiled.recordings), len(recorded), len(rows), len(launches), alone.seconds,
+            profiled.seconds))
 
 
 def main():
