@@ -952,10 +952,11 @@ static const struct member fingerprint_members[] = {
             "Number of loads and SMs that keep memory busy. The member is omitted if it was not "
             "measured."),
      FOR_PLANNER, IN(PARALLELISM), OPTIONAL},
-    {LIST(memory, fingerprint, memory, memory_count, memory_object,
-          "Kinds of memory beside plain device memory, in the order of the names of kind, then the "
-          "peers. The kinds from host-pageable to host-gathered are omitted if they were not tried. "
-          "The member is omitted if no kind was measured."),
+    {LIST(
+         memory, fingerprint, memory, memory_count, memory_object,
+         "Kinds of memory beside plain device memory, in the order of the names of kind, then the "
+         "peers. The kinds from host-pageable to host-gathered are omitted if they were not tried. "
+         "The member is omitted if no kind was measured."),
      FOR_PLANNER, OPTIONAL, .min_count = FINGERPRINT_LEAST_MEMORY,
      .omits = is_later_kind_without_result, .element = "% memory, ", .label = "other memory"},
     {OBJECT(fingerprint, conditions, conditions_object, "Conditions of the measurement."),

@@ -1,0 +1,17 @@
+/* driver.h: asks the CUDA driver, which the program has loaded, about GPUs and memory. Only the
+ * thread of the writer calls the functions, because a callback must not call the driver. */
+#ifndef REACH_CLIENTS_PROFILE_INJECT_DRIVER_H
+#define REACH_CLIENTS_PROFILE_INJECT_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Returns the visible GPUs as a JSON list, which the caller frees. Returns NULL without a driver.
+ */
+char *driver_describe_gpus(void);
+
+/* Adds the allocations of touched pages that no callback has reported, and finds the location of
+ * touched managed memory (memory.h). `pages` are sorted page numbers (abi.h). */
+void driver_locate(const uint64_t *pages, size_t count);
+
+#endif

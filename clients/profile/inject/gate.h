@@ -1,0 +1,31 @@
+/* gate.h: holds back launches while a module is patched. Running code must not change, so a thread
+ * that patches first closes the gate, waits until no other thread is inside a launch call, and then
+ * waits until the GPU has finished all launches of the context. Each wait has a limit, because a
+ * kernel may wait for a launch that the gate holds back; then nothing is patched. */
+#ifndef REACH_CLIENTS_PROFILE_INJECT_GATE_H
+#define REACH_CLIENTS_PROFILE_INJECT_GATE_H
+
+#include "clients/profile/inject/sanitizer_api.h"
+
+#include <stdbool.h>
+
+/* A thread calls these when it enters and leaves a launch call of the driver. gate_enter waits
+ * while another thread has closed the gate. */
+void gate_enter(void);
+void gate_leave(void);
+
+/* Reports the stream of a launch, and that the program destroys a stream. */
+void gate_saw_stream(san_context context, san_stream stream, void *user_stream);
+void gate_destroys_stream(void *user_stream);
+
+/* Counts stream captures. The gate cannot be closed during a capture. */
+void gate_capture_begins(void);
+void gate_capture_ends(void);
+bool gate_is_capturing(void);
+
+/* Closes the gate and waits for the GPU. It must be called where the thread holds no lock of the
+ * driver. Returns false, with the gate open, if the launches did not end in time. */
+bool gate_close(san_context context);
+void gate_open(void);
+
+#endif

@@ -1,0 +1,287 @@
+/* kernels.c: counts launches and chooses the launches to time and to record. */
+#include "clients/profile/inject/kernels.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TIMED_ENOUGH = 3,          /* times of a shape before it is recorded */
+    LONG_NS = 200000,          /* after one time of this length, the next launch is recorded */
+    LONGEST_LAUNCH_NS = 10000, /* upper limit of the time of a launch itself */
+    SLOWER = 30,               /* a recorded launch is assumed to take this many times its time */
+    TIME_UNIT_NS = 16,
+    GRAPHS = 256 /* graphs that are timed */
+};
+/* Kernels with a smaller share of the time of all kernels are not recorded. */
+static const double LEAST_SHARE = 0.005;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kernel *table[KERNELS_ROOM]; /* open addressing by name and device */
+static struct kernel *in_order[KERNELS_ROOM / 2];
+static uint32_t kernel_count;
+static double all_ns;                                    /* estimated time of all launches */
+static _Atomic uint64_t shortest_ns = LONGEST_LAUNCH_NS; /* of all timed launches */
+static uint64_t spent_ns;                                /* time of recordings */
+static uint64_t spent_first_ns;                          /* the part for first launches */
+static struct kernel_limits limits;
+static uint64_t changes;
+
+static uint32_t hash(const char *name, int device)
+{
+    uint64_t h = 0xcbf29ce484222325u + (uint64_t)(unsigned)device;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+    return (uint32_t)(h ^ h >> 32);
+}
+
+/* Finds or adds a kernel. Returns NULL if the table is half full, or if out of memory. */
+static struct kernel *find(const char *name, int device)
+{
+    uint32_t at = hash(name, device) % KERNELS_ROOM;
+    for (; table[at]; at = (at + 1) % KERNELS_ROOM) {
+        if (table[at]->device == device && strcmp(table[at]->name, name) == 0)
+            return table[at];
+    }
+    if (kernel_count == KERNELS_ROOM / 2)
+        return NULL;
+    struct kernel *const k = calloc(1, sizeof *k);
+    if (!k)
+        return NULL;
+    k->name = strdup(name);
+    k->device = device;
+    if (!k->name) {
+        free(k);
+        return NULL;
+    }
+    in_order[kernel_count++] = k;
+    return table[at] = k;
+}
+
+static uint64_t volume(const uint32_t v[3])
+{
+    return (uint64_t)v[0] * v[1] * v[2];
+}
+
+static uint32_t find_shape(struct kernel *k, const uint32_t grid[3], const uint32_t block[3])
+{
+    for (uint32_t i = 0; i < k->shape_count; i++) {
+        if (memcmp(k->shapes[i].grid, grid, sizeof k->shapes[i].grid) == 0 &&
+            memcmp(k->shapes[i].block, block, sizeof k->shapes[i].block) == 0)
+            return i;
+    }
+    if (k->shape_count == KERNEL_SHAPES)
+        return KERNEL_SHAPES;
+    struct kernel_shape *const s = &k->shapes[k->shape_count];
+    memcpy(s->grid, grid, sizeof s->grid);
+    memcpy(s->block, block, sizeof s->block);
+    return k->shape_count++;
+}
+
+static int compare_times(const void *x, const void *y)
+{
+    const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    return a < b ? -1 : a > b;
+}
+
+uint64_t kernel_shape_ns(const struct kernel_shape *s)
+{
+    const size_t count = s->timed < KERNEL_TIMES ? (size_t)s->timed : KERNEL_TIMES;
+    uint32_t sorted[KERNEL_TIMES];
+    if (count == 0)
+        return 0;
+    memcpy(sorted, s->times, sizeof sorted);
+    qsort(sorted, count, sizeof sorted[0], compare_times);
+    const uint64_t ns = (uint64_t)sorted[(count - 1) / 2] * TIME_UNIT_NS,
+                   launch_ns = atomic_load(&shortest_ns);
+    return ns > launch_ns ? ns - launch_ns : TIME_UNIT_NS;
+}
+
+double kernel_ns(const struct kernel *k)
+{
+    double ns = 0, per_launch_ns = 0, blocks = 0, timed_blocks = 0;
+    for (uint32_t i = 0; i < k->shape_count; i++) {
+        const struct kernel_shape *const s = &k->shapes[i];
+        const double shape_ns = (double)kernel_shape_ns(s), grid = (double)volume(s->grid);
+        if (shape_ns <= 0)
+            continue;
+        ns += shape_ns * (double)s->launches;
+        blocks += grid * (double)s->launches;
+        per_launch_ns += shape_ns;
+        timed_blocks += grid;
+    }
+    return timed_blocks > 0 ? ns + per_launch_ns / timed_blocks * ((double)k->blocks - blocks) : 0;
+}
+
+/* Launches whose number is a power of two are timed, so the time of a kernel follows its data. */
+static bool is_power_of_two(uint64_t n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+static enum kernel_step choose(const struct kernel *k, const struct kernel_shape *s, bool in_graph,
+                               bool is_ready)
+{
+    const enum kernel_step time = in_graph ? KERNEL_LAUNCH : KERNEL_TIME;
+    if (is_ready && k->recorded == 0 && s && s->timed == 0 && !k->refused &&
+        2 * spent_first_ns < limits.tool_ns)
+        return KERNEL_RECORD;
+    if (!s)
+        return is_power_of_two(k->launches) ? time : KERNEL_LAUNCH;
+    const uint64_t ns = kernel_shape_ns(s);
+    const bool is_known =
+        s->timed >= TIMED_ENOUGH || ns >= LONG_NS || (in_graph && s->launches >= 2);
+    if (!is_known)
+        return time;
+    if (!s->recorded && k->recorded < limits.launches && !k->refused &&
+        (in_graph || kernel_ns(k) >= LEAST_SHARE * all_ns) &&
+        spent_ns + ns * SLOWER <= limits.tool_ns)
+        return KERNEL_RECORD;
+    return is_power_of_two(s->launches) ? time : KERNEL_LAUNCH;
+}
+
+void kernels_start(const struct kernel_limits *use)
+{
+    limits = *use;
+}
+
+bool kernels_want_first(void)
+{
+    pthread_mutex_lock(&lock);
+    const bool want = 2 * spent_first_ns < limits.tool_ns;
+    pthread_mutex_unlock(&lock);
+    return want;
+}
+
+void kernels_spent_first(uint64_t ns)
+{
+    pthread_mutex_lock(&lock);
+    spent_ns += ns;
+    spent_first_ns += ns;
+    pthread_mutex_unlock(&lock);
+}
+
+struct kernel *kernels_launch(const char *name, int device, const uint32_t grid[3],
+                              const uint32_t block[3], bool in_graph, bool is_ready,
+                              uint32_t *out_shape, enum kernel_step *out_step)
+{
+    pthread_mutex_lock(&lock);
+    struct kernel *const k = find(name, device);
+    *out_step = KERNEL_LAUNCH;
+    if (k) {
+        const uint64_t blocks = volume(grid);
+        *out_shape = find_shape(k, grid, block);
+        struct kernel_shape *const s = *out_shape < KERNEL_SHAPES ? &k->shapes[*out_shape] : NULL;
+        k->launches++;
+        k->blocks += blocks;
+        if (s) {
+            s->launches++;
+            all_ns += (double)kernel_shape_ns(s);
+        }
+        *out_step = choose(k, s, in_graph, is_ready);
+        changes++;
+    }
+    pthread_mutex_unlock(&lock);
+    return k;
+}
+
+static void add_time(struct kernel *k, uint32_t shape, uint64_t ns)
+{
+    struct kernel_shape *const s = &k->shapes[shape];
+    const uint64_t units = ns / TIME_UNIT_NS;
+    s->times[s->timed++ % KERNEL_TIMES] = units > UINT32_MAX ? UINT32_MAX : (uint32_t)units;
+    k->timed++;
+    if (s->timed == 1) /* its launches were not in the sum */
+        all_ns += (double)kernel_shape_ns(s) * (double)s->launches;
+}
+
+void kernels_timed(struct kernel *k, uint32_t shape, uint64_t ns)
+{
+    pthread_mutex_lock(&lock);
+    if (ns < atomic_load(&shortest_ns))
+        atomic_store(&shortest_ns, ns);
+    if (shape < KERNEL_SHAPES)
+        add_time(k, shape, ns);
+    pthread_mutex_unlock(&lock);
+}
+
+bool kernels_graph_launch(const void *exec)
+{
+    static struct {
+        const void *exec;
+        uint64_t launches;
+    } graphs[GRAPHS];
+    uint64_t launches = 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < GRAPHS && launches == 0; i++) {
+        if (!graphs[i].exec)
+            graphs[i].exec = exec;
+        if (graphs[i].exec == exec)
+            launches = ++graphs[i].launches;
+    }
+    pthread_mutex_unlock(&lock);
+    return launches > 0 && (launches <= TIMED_ENOUGH || is_power_of_two(launches));
+}
+
+void kernels_graph_timed(const struct kernel_node *nodes, uint32_t count, uint64_t ns)
+{
+    double rest_ns = (double)ns;
+    uint32_t unknown = 0;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct kernel_shape *const s =
+            nodes[i].shape < KERNEL_SHAPES ? &nodes[i].kernel->shapes[nodes[i].shape] : NULL;
+        if (s && s->timed)
+            rest_ns -= (double)kernel_shape_ns(s);
+        else
+            unknown++;
+    }
+    for (uint32_t i = 0; i < count && rest_ns > 0; i++) {
+        if (nodes[i].shape < KERNEL_SHAPES && nodes[i].kernel->shapes[nodes[i].shape].timed == 0)
+            add_time(nodes[i].kernel, nodes[i].shape, (uint64_t)(rest_ns / unknown));
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void kernels_recorded(struct kernel *k, uint32_t shape, uint64_t used, uint64_t room,
+                      uint32_t every, uint64_t ns)
+{
+    pthread_mutex_lock(&lock);
+    spent_ns += ns;
+    if (k->recorded == 0)
+        spent_first_ns += ns;
+    k->recorded++;
+    /* If the sample was too large or much too small, the next one fills most of the room. */
+    const double fitting = 1.3 * every * (double)used / (double)room;
+    if (used > room || (every > 1 && 2 * fitting < every && used > 0))
+        k->every = fitting < 1 ? 1 : (uint32_t)fitting + 1;
+    else if (shape < KERNEL_SHAPES && used > 0)
+        k->shapes[shape].recorded = true;
+    pthread_mutex_unlock(&lock);
+}
+
+void kernels_refuse(struct kernel *k, const char *why)
+{
+    pthread_mutex_lock(&lock);
+    k->refused = why;
+    pthread_mutex_unlock(&lock);
+}
+
+bool kernels_get(uint32_t i, struct kernel *out)
+{
+    pthread_mutex_lock(&lock);
+    const bool found = i < kernel_count;
+    if (found)
+        *out = *in_order[i];
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+uint64_t kernels_changes(void)
+{
+    pthread_mutex_lock(&lock);
+    const uint64_t n = changes;
+    pthread_mutex_unlock(&lock);
+    return n;
+}

@@ -1,0 +1,60 @@
+/* recorder.h: records launches: patches a module, gives the launch a buffer on its GPU, and reads
+ * the buffer back. One launch of the process is recorded at a time. Callbacks of the Sanitizer API
+ * call the functions, on any thread. A thread in a callback may hold locks of the driver, so a
+ * thread of the recorder does all that could wait for them. */
+#ifndef REACH_CLIENTS_PROFILE_INJECT_RECORDER_H
+#define REACH_CLIENTS_PROFILE_INJECT_RECORDER_H
+
+#include "clients/profile/inject/abi.h"
+#include "clients/profile/inject/kernels.h"
+#include "clients/profile/inject/sanitizer_api.h"
+
+#include <stddef.h>
+
+/* One recorded launch, in host memory. */
+struct recorded {
+    struct recorded *next;
+    struct kernel *kernel;
+    uint32_t shape;
+    uint32_t grid[3], block[3];
+    struct profile_launch counts;             /* its pointers are of the device */
+    uint64_t *pages;                          /* PROFILE_PAGES; owned */
+    struct profile_instruction *instructions; /* PROFILE_INSTRUCTIONS; owned */
+    uint32_t *words;                          /* counts.used or counts.room; owned */
+    uint64_t function_pc;                     /* program counter at which the kernel begins */
+};
+void recorded_free(struct recorded *take);
+
+/* Starts the thread that patches modules and reads buffers back. `image` is the fatbin of the patch
+ * and must outlive the process; `done` gets each recorded launch and owns it. */
+enum status recorder_start(const struct sanitizer_api *api, const void *image,
+                           void (*done)(struct recorded *take), struct err *err);
+
+/* Patches a module that was loaded, so that the first launches of its kernels can be recorded. */
+void recorder_module_loaded(san_context context, san_module module);
+
+/* Returns whether a launch of this module could be recorded now. */
+bool recorder_is_ready(san_module module);
+
+/* Gives the launch a buffer. If true, recorder_launched must follow after the launch. */
+bool recorder_begin(const struct san_launch_data *launch, struct kernel *k, uint32_t shape);
+void recorder_launched(san_context context, san_stream stream);
+
+/* Gives a launch that is not recorded no buffer, if its module is patched, and remembers that the
+ * module is patched without need. */
+void recorder_skip(const struct san_launch_data *launch);
+
+/* Asks to patch the launch's module when the launch call ends. */
+void recorder_request(const struct san_launch_data *launch);
+
+/* Patches and unpatches what was asked for, and waits for a recording of this thread. It must be
+ * called where the thread holds no lock of the driver: when a launch call ends. */
+void recorder_settle(void);
+
+/* Unpatches all modules, before a graph takes their code. */
+void recorder_unpatch_all(void);
+
+void recorder_module_unloaded(san_module module);
+void recorder_context_destroyed(san_context context);
+
+#endif

@@ -1,0 +1,413 @@
+/* writer.c: decodes recorded launches, and writes traces and the recording. */
+#include "clients/profile/inject/writer.h"
+
+#include "clients/lab/trace/rlt.h"
+#include "clients/profile/inject/driver.h"
+#include "clients/profile/inject/memory.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TEXT_ROOM = 1 << 16 };
+
+/* A recorded launch, ready for the JSON document. */
+struct item {
+    struct item *next;
+    struct kernel *kernel;
+    uint32_t shape;
+    char *json; /* members of the launch, without its time */
+};
+
+static const char *folder;
+static pthread_t thread;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct recorded *queue, **queue_end = &queue;
+static struct item *items;
+static bool ending;
+static char problem[400];
+static uint32_t traces;
+static struct timespec started;
+
+/* ---- decoding ---- */
+
+struct place { /* a record with the key by which a trace is ordered */
+    uint64_t block;
+    uint32_t warp;
+    uint32_t number; /* order of the records */
+    uint64_t at;     /* first word */
+};
+
+static int compare_places(const void *x, const void *y)
+{
+    const struct place *const a = x, *const b = y;
+    if (a->block != b->block)
+        return a->block < b->block ? -1 : 1;
+    if (a->warp != b->warp)
+        return a->warp < b->warp ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static uint64_t record_words(const struct profile_record *r)
+{
+    return PROFILE_HEAD_WORDS +
+           (r->kind_bytes & PROFILE_LISTED ? 2u * (uint32_t)__builtin_popcount(r->mask) : 0);
+}
+
+static uint32_t log2_of(uint32_t bytes)
+{
+    return bytes > 1 ? 31 - (uint32_t)__builtin_clz(bytes) : 0;
+}
+
+static void write_record(struct rlt_writer *out, const uint32_t *words, uint32_t kernel)
+{
+    const struct profile_record *const r = (const void *)words;
+    const uint64_t *const list = (const void *)(words + PROFILE_HEAD_WORDS);
+    uint64_t addresses[RLT_LANES] = {0};
+    uint32_t rank = 0;
+
+    for (uint32_t lane = 0; lane < RLT_LANES; lane++) {
+        if (r->mask >> lane & 1) {
+            addresses[lane] = r->kind_bytes & PROFILE_LISTED
+                                  ? list[rank]
+                                  : r->base + (uint64_t)((int64_t)r->stride * rank);
+            rank++;
+        }
+    }
+    struct rlt_record record = {.block = r->block,
+                                .kernel = kernel,
+                                .warp = r->warp,
+                                .mask = r->mask,
+                                .kind = (enum rlt_kind)(r->kind_bytes >> 8 & 3),
+                                .width_log2 = log2_of(r->kind_bytes & 0xff)};
+    rlt_set_lines(out, addresses, &record);
+    rlt_write_record(out, &record);
+}
+
+static bool write_records(struct rlt_writer *out, const struct recorded *r, uint32_t kernel)
+{
+    const uint64_t words = r->counts.used < r->counts.room ? r->counts.used : r->counts.room;
+    size_t count = 0;
+    struct place *const places = malloc((words / PROFILE_HEAD_WORDS + 1) * sizeof *places);
+    if (!places)
+        return false;
+    for (uint64_t at = 0; at + PROFILE_HEAD_WORDS <= words;) {
+        const struct profile_record *const head = (const void *)(r->words + at);
+        const uint64_t length = record_words(head);
+        if (head->mask == 0 || at + length > words)
+            break; /* the last record had no room */
+        places[count] = (struct place){head->block, head->warp, (uint32_t)count, at};
+        count++;
+        at += length;
+    }
+    qsort(places, count, sizeof *places, compare_places);
+    for (size_t i = 0; i < count; i++)
+        write_record(out, r->words + places[i].at, kernel);
+    free(places);
+    return true;
+}
+
+static bool write_trace(const struct recorded *r, const char *name)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *const file = fopen(path, "we");
+    struct rlt_writer *const out = file ? rlt_writer_new(file, RLT_MIN_GRANULE) : NULL;
+    bool good = out != NULL;
+    if (out) {
+        struct rlt_kernel kernel = {.app = rlt_write_app(out, "reach-profile")};
+        memcpy(kernel.grid, r->grid, sizeof kernel.grid);
+        memcpy(kernel.block, r->block, sizeof kernel.block);
+        (void)snprintf(kernel.name, sizeof kernel.name, "%s", r->kernel->name);
+        struct allocation a;
+        for (uint32_t i = 0; memory_get(i, &a); i++) {
+            struct rlt_allocation entry = {.app = kernel.app, .base = a.address, .bytes = a.bytes};
+            (void)snprintf(entry.name, sizeof entry.name, "%s", a.kind);
+            if (!a.freed)
+                rlt_write_allocation(out, &entry);
+        }
+        good = write_records(out, r, rlt_write_kernel(out, &kernel));
+        struct rlt_left_out left = {.lost = r->counts.records_lost};
+        rlt_write_left_out(out, &left);
+        good = rlt_writer_end(out, NULL) == STATUS_OK && good;
+    }
+    if (file)
+        good = fclose(file) == 0 && good;
+    return good;
+}
+
+/* ---- the recorded launch as JSON ---- */
+
+static int compare_numbers(const void *x, const void *y)
+{
+    const uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return a < b ? -1 : a > b;
+}
+
+static void print_pages(const struct recorded *r, FILE *out)
+{
+    uint64_t *const pages = r->pages;
+    size_t count = 0;
+    for (size_t i = 0; i < PROFILE_PAGES; i++) {
+        if (pages[i])
+            pages[count++] = pages[i] - 1;
+    }
+    qsort(pages, count, sizeof *pages, compare_numbers);
+    (void)fprintf(out, ",\"pages\":[");
+    for (size_t i = 0, length; i < count; i += length) {
+        for (length = 1; i + length < count && pages[i + length] == pages[i] + length;)
+            length++;
+        (void)fprintf(out, "%s[%llu,%zu]", i ? "," : "", (unsigned long long)pages[i], length);
+    }
+    driver_locate(pages, count);
+    (void)fprintf(out, "],\"pages_lost\":%llu", r->counts.pages_lost);
+}
+
+static void print_instructions(const struct recorded *r, FILE *out)
+{
+    static const char *const kinds[] = {"load", "store", "atomic", "?"};
+    uint64_t warps = 0, lanes = 0;
+    const char *separator = "";
+    (void)fprintf(out, ",\"instructions\":[");
+    for (int i = 0; i < PROFILE_INSTRUCTIONS; i++) {
+        const struct profile_instruction *const n = &r->instructions[i];
+        if (!n->pc)
+            continue;
+        (void)fprintf(out,
+                      "%s{\"pc\":%llu,\"kind\":\"%s\",\"bytes\":%u,\"warps\":%llu,\"lanes\":%llu,"
+                      "\"runs\":%llu}",
+                      separator, (unsigned long long)(n->pc - 1), kinds[n->kind_bytes >> 8 & 3],
+                      n->kind_bytes & 0xff, (unsigned long long)n->warps,
+                      (unsigned long long)n->lanes, (unsigned long long)n->runs);
+        separator = ",";
+        warps += n->warps;
+        lanes += n->lanes;
+    }
+    (void)fprintf(out, "],\"warp_accesses\":%llu,\"lane_accesses\":%llu", (unsigned long long)warps,
+                  (unsigned long long)lanes);
+}
+
+static void decode(struct recorded *r)
+{
+    struct item *const item = calloc(1, sizeof *item);
+    size_t bytes;
+    FILE *const out = item ? open_memstream(&item->json, &bytes) : NULL;
+    char name[64];
+    if (out) {
+        (void)snprintf(name, sizeof name, "kernel-%d-%u.rlt", (int)getpid(), traces++);
+        const bool traced = write_trace(r, name);
+        (void)fprintf(out,
+                      "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"trace\":\"%s\",\"complete\":%s",
+                      r->grid[0], r->grid[1], r->grid[2], r->block[0], r->block[1], r->block[2],
+                      traced ? name : "",
+                      r->counts.every == 1 && r->counts.records_lost == 0 ? "true" : "false");
+        print_instructions(r, out);
+        print_pages(r, out);
+        if (fclose(out) == 0) {
+            item->kernel = r->kernel;
+            pthread_mutex_lock(&lock);
+            struct item **at =
+                &items; /* a later recording of the same shape replaces an earlier one */
+            while (*at && ((*at)->kernel != r->kernel || (*at)->shape != r->shape))
+                at = &(*at)->next;
+            item->shape = r->shape;
+            if (*at) {
+                item->next = (*at)->next;
+                free((*at)->json);
+                free(*at);
+            }
+            *at = item;
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    recorded_free(r);
+}
+
+/* ---- the recording ---- */
+
+/* Writes text in quotes. Bytes that JSON or ASCII lack are left out. */
+static void print_text(FILE *out, const char *text)
+{
+    (void)fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            (void)fputc('\\', out);
+        if (*text >= ' ' && *text < 127)
+            (void)fputc(*text, out);
+    }
+    (void)fputc('"', out);
+}
+
+static void print_command(FILE *out)
+{
+    char text[4096] = "";
+    FILE *const in = fopen("/proc/self/cmdline", "re");
+    const size_t bytes = in ? fread(text, 1, sizeof text - 1, in) : 0;
+    for (size_t i = 0; i + 1 < bytes; i++) {
+        if (!text[i])
+            text[i] = ' ';
+    }
+    if (in)
+        (void)fclose(in);
+    print_text(out, text);
+}
+
+/* Prints the GPUs into `out`; the driver is asked once. */
+static void print_gpus(FILE *out)
+{
+    static char *text;
+    if (!text)
+        text = driver_describe_gpus();
+    (void)fprintf(out, ",\"gpus\":%s", text ? text : "[]");
+}
+
+static void print_allocations(FILE *out)
+{
+    struct allocation a;
+    (void)fprintf(out, ",\"allocations\":[");
+    for (uint32_t i = 0; memory_get(i, &a); i++) {
+        (void)fprintf(out, "%s\n {\"gpu\":%d,\"address\":%llu,\"bytes\":%llu,\"kind\":\"%s\"",
+                      i ? "," : "", a.device, (unsigned long long)a.address,
+                      (unsigned long long)a.bytes, a.kind);
+        if (strcmp(a.kind, "managed") == 0)
+            (void)fprintf(out, ",\"at\":\"%s\"", a.at);
+        (void)fprintf(out, "}");
+    }
+    (void)fprintf(out, "]");
+}
+
+static void print_kernel(const struct kernel *k, FILE *out)
+{
+    const char *separator = "";
+    bool is_recorded = false;
+
+    (void)fprintf(out, "{\"gpu\":%d,\"name\":", k->device);
+    print_text(out, k->name);
+    (void)fprintf(
+        out, ",\"launches\":%llu,\"time_ns\":%.0f,\"timed\":%llu,\"operator\":\"\",\"recorded\":[",
+        (unsigned long long)k->launches, kernel_ns(k), (unsigned long long)k->timed);
+    pthread_mutex_lock(&lock);
+    for (const struct item *i = items; i; i = i->next) {
+        if (strcmp(i->kernel->name, k->name) != 0 || i->kernel->device != k->device)
+            continue;
+        (void)fprintf(out, "%s\n  {\"time_ns\":%llu,%s}", separator,
+                      (unsigned long long)(i->shape < KERNEL_SHAPES
+                                               ? kernel_shape_ns(&k->shapes[i->shape])
+                                               : 0),
+                      i->json);
+        separator = ",";
+        is_recorded = true;
+    }
+    pthread_mutex_unlock(&lock);
+    (void)fprintf(out, "],\"state\":\"%s\",\"why\":",
+                  is_recorded  ? "recorded"
+                  : k->refused ? "refused"
+                               : "timed");
+    print_text(out, k->refused && !is_recorded ? k->refused : "");
+    (void)fprintf(out, "}");
+}
+
+static void write_recording(bool ended)
+{
+    char path[4096], partial[4096];
+    struct timespec t;
+    struct kernel k;
+    (void)snprintf(path, sizeof path, "%s/recording-%d.json", folder, (int)getpid());
+    (void)snprintf(partial, sizeof partial, "%s/.recording-%d", folder, (int)getpid());
+    FILE *const out = fopen(partial, "we");
+    if (!out)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    (void)fprintf(out,
+                  "{\"format\":\"reach-profile-recording\",\"version\":1,\"pid\":%d,\"command\":",
+                  (int)getpid());
+    print_command(out);
+    (void)fprintf(out, ",\"ended\":%s,\"seconds\":%.3f,\"problem\":", ended ? "true" : "false",
+                  (double)(t.tv_sec - started.tv_sec) +
+                      1e-9 * (double)(t.tv_nsec - started.tv_nsec));
+    print_text(out, problem);
+    print_gpus(out);
+    print_allocations(out);
+    (void)fprintf(out, ",\"kernels\":[");
+    for (uint32_t i = 0; kernels_get(i, &k); i++) {
+        (void)fprintf(out, "%s\n ", i ? "," : "");
+        print_kernel(&k, out);
+    }
+    (void)fprintf(out, "]}\n");
+    if (fclose(out) == 0)
+        (void)rename(partial, path);
+}
+
+static void *run(void *unused)
+{
+    uint64_t written = UINT64_MAX;
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    while (!ending || queue) {
+        if (queue) {
+            struct recorded *const r = queue;
+            queue = r->next;
+            if (!queue)
+                queue_end = &queue;
+            pthread_mutex_unlock(&lock);
+            decode(r);
+            pthread_mutex_lock(&lock);
+            continue;
+        }
+        pthread_mutex_unlock(&lock);
+        if (kernels_changes() != written) {
+            written = kernels_changes();
+            write_recording(false);
+        }
+        pthread_mutex_lock(&lock);
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        if (!ending && !queue)
+            (void)pthread_cond_timedwait(&changed, &lock, &until);
+    }
+    pthread_mutex_unlock(&lock);
+    write_recording(true);
+    return NULL;
+}
+
+enum status writer_start(const char *use, struct err *err)
+{
+    folder = use;
+    clock_gettime(CLOCK_MONOTONIC, &started);
+    const int e = pthread_create(&thread, NULL, run, NULL);
+    return e ? err_set(err, STATUS_NO_MEMORY, "cannot start the writer: %s", strerror(e))
+             : STATUS_OK;
+}
+
+void writer_add(struct recorded *take)
+{
+    pthread_mutex_lock(&lock);
+    *queue_end = take;
+    queue_end = &take->next;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+void writer_problem(const char *why)
+{
+    pthread_mutex_lock(&lock);
+    (void)snprintf(problem, sizeof problem, "%s", why);
+    pthread_mutex_unlock(&lock);
+}
+
+void writer_end(void)
+{
+    pthread_mutex_lock(&lock);
+    const bool first = !ending;
+    ending = true;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+    if (first)
+        (void)pthread_join(thread, NULL);
+}

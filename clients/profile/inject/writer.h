@@ -1,0 +1,22 @@
+/* writer.h: the thread that writes what was recorded: a trace (.rlt) of each recorded launch, and
+ * recording-PID.json, which is written anew each second while something changes, so that a program
+ * that is killed leaves one. The thread uses the driver only to describe GPUs and memory. */
+#ifndef REACH_CLIENTS_PROFILE_INJECT_WRITER_H
+#define REACH_CLIENTS_PROFILE_INJECT_WRITER_H
+
+#include "clients/profile/inject/recorder.h"
+
+/* Starts the thread. `folder` is borrowed for the life of the process. Returns STATUS_NO_MEMORY if
+ * the thread cannot be made. */
+enum status writer_start(const char *folder, struct err *err);
+
+/* Queues a recorded launch. */
+void writer_add(struct recorded *take);
+
+/* Reports in one sentence why nothing is recorded. `why` is copied. */
+void writer_problem(const char *why);
+
+/* Writes the rest, and ends the thread. */
+void writer_end(void);
+
+#endif
