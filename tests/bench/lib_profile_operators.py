@@ -41,19 +41,34 @@ if GPU:
     import triton.language as tl
 
     @triton.jit
-    def gather_kernel(index, table, out, count, WIDE: tl.constexpr, EACH: tl.constexpr):
+    def _gather(index, table, out, count, WIDE: tl.constexpr, EACH: tl.constexpr):
         row = tl.program_id(0) * EACH + tl.arange(0, EACH)
         column = tl.arange(0, WIDE)[None, :]
         i = tl.load(index + row, mask=row < count, other=0)[:, None]
         numbers = tl.load(table + i * WIDE + column)
         tl.store(out + row[:, None] * WIDE + column, numbers, mask=row[:, None] < count)
 
+    # The report has one row for each name of a kernel, so each kind of memory has a kernel of its own.
+    @triton.jit
+    def gather_device(index, table, out, count, WIDE: tl.constexpr, EACH: tl.constexpr):
+        _gather(index, table, out, count, WIDE, EACH)
 
-def gather(table, index, out):
+    @triton.jit
+    def gather_pinned(index, table, out, count, WIDE: tl.constexpr, EACH: tl.constexpr):
+        _gather(index, table, out, count, WIDE, EACH)
+
+    @triton.jit
+    def gather_managed(index, table, out, count, WIDE: tl.constexpr, EACH: tl.constexpr):
+        _gather(index, table, out, count, WIDE, EACH)
+
+    GATHERS = {"device": gather_device, "pinned": gather_pinned, "managed": gather_managed}
+
+
+def gather(kind, table, index, out):
     """Gathers rows by a kernel of Triton."""
     if not GPU:
         return torch.index_select(table, 0, index, out=out)
-    gather_kernel[(triton.cdiv(index.numel(), 32),)](index, table, out, index.numel(), WIDTH, 32)
+    GATHERS[kind][(triton.cdiv(index.numel(), 32),)](index, table, out, index.numel(), WIDTH, 32)
     return out
 
 
@@ -71,8 +86,8 @@ def draw(nbytes, item_bytes, count):
 def fill(table):
     """Writes the number of each float32 modulo a prime that float32 has exactly, and returns the table."""
     numbers = table.view(-1)
-    for first in range(0, numbers.numel(), 1 << 28):
-        part = numbers[first:first + (1 << 28)]
+    for first in range(0, numbers.numel(), 1 << 26):
+        part = numbers[first:first + (1 << 26)]
         part.copy_(torch.arange(first, first + part.numel(), device=part.device) % 16777213)
     return table
 
@@ -133,14 +148,15 @@ def device_cases(nbytes):
     table = fill(torch.empty(nbytes // ROW, WIDTH, device=DEVICE))
     flat = table.view(-1)
     out, ones = torch.empty(ROWS, WIDTH, device=DEVICE), torch.ones(2 * ROWS, device=DEVICE)
-    indices = [draw(nbytes, ROW, ROWS) for _ in range(4)]
+    # index_select and embedding may launch the same kernel, of which one launch of each grid is recorded.
+    indices = [draw(nbytes, ROW, count) for count in (ROWS, ROWS * 15 // 16, ROWS, ROWS)]
     numbers = draw(nbytes, 4, 2 * ROWS)
 
     def rows(index):
         return [picked(table, index, ROW), whole(index)]
 
     def by_gather(index):
-        return lambda _, strategy: reach_torch().gather_rows(table, index, out=out, strategy=strategy)
+        return lambda _, strategy: reach_torch().gather_rows(table, index, out=out[:len(index)], strategy=strategy)
 
     bags, offsets = indices[2].view(-1, BAG), torch.arange(0, ROWS, BAG, device=DEVICE)
     yield Case("index_select", nbytes, "device", lambda: torch.index_select(table, 0, indices[0], out=out),
@@ -150,7 +166,7 @@ def device_cases(nbytes):
     yield Case("embedding_bag", nbytes, "device", lambda: F.embedding_bag(indices[2], table, offsets, mode="sum"),
                rows(indices[2]),
                lambda _, strategy: reach_torch().embedding_bag(table, bags, strategy=strategy))
-    yield Case("triton gather", nbytes, "device", lambda: gather(table, indices[3], out),
+    yield Case("triton gather", nbytes, "device", lambda: gather("device", table, indices[3], out),
                rows(indices[3]) + [whole(out)], by_gather(indices[3]))
     yield Case("scatter_add", nbytes, "device", lambda: flat.scatter_add_(0, numbers, ones),
                [picked(flat, numbers, 4), whole(numbers), whole(ones)],
@@ -203,10 +219,10 @@ def host_case(nbytes, kind):
             tables[name] = source.to(DEVICE) if to == "device" else reach_torch().host_from(source, kind=name)
         if strategy != "naive":
             return reach_torch().gather_rows(tables[name], index, out=out, strategy=strategy)
-        return gather(tables[name] if isinstance(tables[name], torch.Tensor) else tables[name].on(), index, out)
+        return gather(name, tables[name] if isinstance(tables[name], torch.Tensor) else tables[name].on(), index, out)
 
     where = "plain" if not GPU else "pinned by PyTorch" if held is None else held.kind
-    return Case(f"gather, {kind} host", nbytes, where, lambda: gather(table, index, out),
+    return Case(f"gather, {kind} host", nbytes, where, lambda: gather(kind, table, index, out),
                 [picked(table, index, ROW), whole(index), whole(out)], follow)
 
 
