@@ -251,6 +251,7 @@ enum status access_pattern_read(FILE *in, const struct place_map *map, const uin
 
     *out = (struct access_pattern){0};
     g.granule = reader ? rlt_granule_bytes(reader) : 0;
+    out->granule_bytes = g.granule;
     while (reader && s == STATUS_OK && rlt_read(reader, &g.record, &own))
         s = add_record(&g, &own);
     if (own.status == STATUS_OK)
@@ -298,73 +299,139 @@ enum status access_pattern_walk(FILE *in, const struct place_map *map,
     return own.status == STATUS_OK ? STATUS_OK : err_set(err, own.status, "%s", own.text);
 }
 
-/* Writes one allocation for the chosen classes of the region of class `i`, unless an earlier class
- * of the same region was chosen. */
+/* ---- copies ---- */
+
+struct copying {
+    struct reading reading;
+    const struct access_copy *copy;
+    struct rlt_writer *writer;
+    uint64_t blocks; /* of the grid */
+    bool begun;
+};
+
+/* Sets the range of the chosen classes of a region. */
+static void find_span(const struct access_pattern *p, uint32_t region, uint64_t *low,
+                      uint64_t *high)
+{
+    *low = UINT64_MAX;
+    *high = 0;
+    for (uint32_t i = 0; i < p->class_count; i++) {
+        const struct access_class *const c = &p->classes[i];
+        if (!c->chosen || c->region != region)
+            continue;
+        *low = c->low < *low ? c->low : *low;
+        *high = c->high > *high ? c->high : *high;
+    }
+}
+
+/* Writes an allocation for the region of class `i`, unless an earlier class has the same region. */
 static void write_allocation(struct rlt_writer *w, const struct access_pattern *p, uint32_t i)
 {
-    struct rlt_allocation a = {.base = UINT64_MAX};
-    uint64_t end = 0;
+    struct rlt_allocation a = {0};
+    uint64_t end;
 
-    for (uint32_t k = 0; k < p->class_count; k++) {
-        const struct access_class *const c = &p->classes[k];
-        if (!c->chosen || c->region != p->classes[i].region)
-            continue;
-        if (k < i)
+    for (uint32_t k = 0; k < i; k++)
+        if (p->classes[k].chosen && p->classes[k].region == p->classes[i].region)
             return;
-        a.base = c->low < a.base ? c->low : a.base;
-        end = c->high > end ? c->high : end;
-    }
+    find_span(p, p->classes[i].region, &a.base, &end);
     a.bytes = end - a.base;
     (void)snprintf(a.name, sizeof(a.name), "%s", place_name(p->classes[i].place));
     rlt_write_allocation(w, &a);
 }
 
-static void write_chosen(struct reading *g, struct rlt_writer *w)
+/* Writes what comes before the records, from the first kernel of the trace. */
+static void write_beginning(struct copying *c, const struct rlt_reader *reader)
 {
+    const struct access_pattern *const p = c->reading.p;
+    uint32_t count;
+    struct rlt_kernel kernel = rlt_kernels(reader, &count)[0];
+
+    c->begun = true;
+    c->blocks = (uint64_t)kernel.grid[0] * kernel.grid[1] * kernel.grid[2];
+    if (c->copy->repeats > 1)
+        memset(kernel.grid, 0, sizeof(kernel.grid)); /* there are more blocks than in the grid */
+    kernel.app = rlt_write_app(c->writer, "reach-profile");
+    for (uint32_t i = 0; i < p->class_count; i++)
+        if (p->classes[i].chosen)
+            write_allocation(c->writer, p, i);
+    (void)rlt_write_kernel(c->writer, &kernel);
+}
+
+/* Returns the address in a repetition. The golden ratio distributes the repetitions evenly. */
+static uint64_t moved_address(const struct copying *c, uint32_t region, uint64_t address,
+                              uint32_t repetition)
+{
+    static const uint64_t GOLDEN = 0x9e3779b9u; /* 2^32 divided by the golden ratio */
+    const uint64_t unit = c->copy->spread_bytes;
+    uint64_t low;
+    uint64_t high;
+
+    if (unit == 0 || repetition == 0)
+        return address;
+    find_span(c->reading.p, region, &low, &high);
+    const uint64_t units = (high - low) / unit;
+    const uint64_t shift = ((uint32_t)(repetition * GOLDEN) * units >> 32) * unit;
+    return low + (address - low + shift) % (high - low);
+}
+
+static void write_chosen(struct copying *c, uint32_t repetition)
+{
+    struct reading *const g = &c->reading;
     struct rlt_record r = g->record;
-    const struct access_class *c;
+    const struct access_class *class;
 
     r.line_count = 0;
-    for (uint32_t i = 0; i < g->record.line_count; i++)
-        if (is_chosen(g, g->record.lines[i] * g->granule, &c))
-            r.lines[r.line_count++] = g->record.lines[i];
+    r.kernel = 0;
+    r.block += repetition * c->blocks;
+    for (uint32_t i = 0; i < g->record.line_count; i++) {
+        const uint64_t address = g->record.lines[i] * g->granule;
+        if (is_chosen(g, address, &class))
+            r.lines[r.line_count++] =
+                moved_address(c, class->region, address, repetition) / g->granule;
+    }
     if (r.line_count > 0)
-        rlt_write_record(w, &r);
+        rlt_write_record(c->writer, &r);
+}
+
+/* Copies the records [from, to) of the trace. */
+static enum status copy_records(struct copying *c, FILE *in, uint64_t from, uint64_t to,
+                                uint32_t repetition, struct err *err)
+{
+    struct rlt_reader *reader;
+    struct err own = {0};
+
+    rewind(in);
+    reader = rlt_reader_new(in, &own);
+    c->reading.granule = reader ? rlt_granule_bytes(reader) : RLT_MIN_GRANULE;
+    for (uint64_t i = 0; reader && i < to && rlt_read(reader, &c->reading.record, &own); i++) {
+        if (!c->begun)
+            write_beginning(c, reader);
+        if (i >= from)
+            write_chosen(c, repetition);
+    }
+    rlt_reader_free(reader);
+    return own.status == STATUS_OK ? STATUS_OK : err_set(err, own.status, "%s", own.text);
 }
 
 enum status access_pattern_copy(FILE *in, const struct place_map *map,
-                                const struct access_pattern *p, FILE *out, struct err *err)
+                                const struct access_pattern *p, const struct access_copy *copy,
+                                FILE *out, struct err *err)
 {
     struct access_pattern same = *p;
-    struct reading g = {.map = map, .p = &same, .region = UINT32_MAX};
-    struct err own = {0};
-    struct rlt_reader *const reader = rlt_reader_new(in, &own);
-    struct rlt_writer *w = NULL;
-    uint32_t written = 0;
-    uint32_t count;
+    struct copying c = {.reading = {.map = map, .p = &same, .region = UINT32_MAX}, .copy = copy};
+    enum status s = STATUS_OK;
 
-    g.granule = reader ? rlt_granule_bytes(reader) : 0;
-    if (reader && !(w = rlt_writer_new(out, g.granule)))
-        (void)no_memory(&own);
-    while (w && rlt_read(reader, &g.record, &own)) {
-        const struct rlt_kernel *const kernels = rlt_kernels(reader, &count);
-        if (written == 0) {
-            (void)rlt_write_app(w, "reach-profile");
-            for (uint32_t i = 0; i < p->class_count; i++)
-                if (p->classes[i].chosen)
-                    write_allocation(w, p, i);
-        }
-        for (; written < count; written++) {
-            struct rlt_kernel kernel = kernels[written];
-            kernel.app = 0;
-            (void)rlt_write_kernel(w, &kernel);
-        }
-        write_chosen(&g, w);
+    c.writer = rlt_writer_new(out, p->granule_bytes);
+    if (!c.writer)
+        return no_memory(err);
+    for (uint32_t i = 0; s == STATUS_OK && i < copy->repeats; i++) {
+        const uint64_t begin = p->records * i / copy->repeats;
+        s = copy_records(&c, in, begin, p->records, i, err);
+        if (s == STATUS_OK && begin > 0)
+            s = copy_records(&c, in, 0, begin, i, err);
     }
-    rlt_reader_free(reader);
-    if (own.status == STATUS_OK)
-        (void)rlt_writer_end(w, &own);
-    else if (w)
-        rlt_writer_abandon(w);
-    return own.status == STATUS_OK ? STATUS_OK : err_set(err, own.status, "%s", own.text);
+    if (s == STATUS_OK)
+        return rlt_writer_end(c.writer, err);
+    rlt_writer_abandon(c.writer);
+    return s;
 }

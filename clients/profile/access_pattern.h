@@ -11,8 +11,6 @@
 #include "clients/lab/trace/rlt.h"
 #include "clients/profile/place.h"
 
-enum { ACCESS_PATTERN_LINE_BYTES = RLT_MIN_GRANULE };
-
 struct access_class {
     uint32_t region; /* index in the map of memory, or UINT32_MAX */
     enum place place;
@@ -28,6 +26,7 @@ struct access_class {
 };
 
 struct access_pattern {
+    uint32_t granule_bytes;
     uint64_t records;
     uint64_t lines;
     struct rlt_left_out left_out;
@@ -58,9 +57,18 @@ enum status access_pattern_walk(FILE *in, const struct place_map *map,
                                 const struct access_pattern *p, access_pattern_visit *visit,
                                 void *context, struct err *err);
 
+struct access_copy {
+    uint32_t repeats;      /* number of times that the trace is written, 1 or more */
+    uint64_t spread_bytes; /* moves each repetition by another multiple of these bytes, within the
+                              span of the region; 0 means that addresses stay the same */
+};
+
 /* Writes the accesses of the chosen classes as a trace, with one allocation for each region that
- * spans them. Returns the errors of access_pattern_read, and STATUS_IO if writing fails. */
+ * spans them. Each repetition has blocks of its own and begins at another record, so that another
+ * SM runs each block again. Returns the errors of access_pattern_read, and STATUS_IO if writing
+ * fails. */
 enum status access_pattern_copy(FILE *in, const struct place_map *map,
-                                const struct access_pattern *p, FILE *out, struct err *err);
+                                const struct access_pattern *p, const struct access_copy *copy,
+                                FILE *out, struct err *err);
 
 #endif

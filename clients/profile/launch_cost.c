@@ -1,6 +1,7 @@
 /* launch_cost.c: see launch_cost.h. */
 #include "clients/profile/launch_cost.h"
 
+#include "clients/lab/trace/number_set.h"
 #include "clients/lab/trace/trace_load.h"
 #include "clients/lab/whatif/whatif.h"
 #include "clients/profile/entry_misses.h"
@@ -14,9 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A trace with fewer rows than this multiple of the entries does not fill the table. The rows are
- * then taken to be evenly distributed. */
-enum { FILLS_TABLE = 2 };
+/* A trace counts misses only if it has several times more rows than there are entries. A shorter
+ * trace is repeated until it fills the TLBs. A trace with few rows for each entry of the memory
+ * that it spans has some entries more often than others by chance. Each repetition then moves the
+ * rows, unless they are in fewer entries than evenly distributed rows would be. */
+enum { FILLS_TABLE = 4, FEW_ROWS = 16, MAX_REPEATS = 256 };
+static const double EVEN = 0.9;
 
 NAME_FUNCTION(access_order_name, enum access_order, [ORDER_UNKNOWN] = "unknown",
               [ORDER_SEQUENTIAL] = "in-order", [ORDER_RANDOM] = "at-random")
@@ -108,6 +112,57 @@ static enum access access_of(enum rlt_kind kind)
     return kind == RLT_STORE ? ACCESS_WRITE : kind == RLT_ATOMIC ? ACCESS_ATOMIC : ACCESS_READ;
 }
 
+/* ---- rows ---- */
+
+/* The chosen rows, in the order of the trace. */
+struct rows {
+    uint64_t count, room;
+    uint64_t *addresses;
+};
+
+static enum status add_row(void *context, const struct access_class *c, uint64_t address,
+                           struct err *err)
+{
+    struct rows *const rows = context;
+
+    (void)c;
+    if (rows->count == rows->room) {
+        const uint64_t room = rows->room > 0 ? 2 * rows->room : 4096;
+        uint64_t *const more = realloc(rows->addresses, room * sizeof(*more));
+        if (!more)
+            return err_set(err, STATUS_NO_MEMORY, "cannot allocate the rows: out of memory");
+        rows->addresses = more;
+        rows->room = room;
+    }
+    rows->addresses[rows->count++] = address;
+    return STATUS_OK;
+}
+
+/* Reads the chosen rows. The caller frees out->addresses in every case. */
+static enum status read_rows(const struct costing *c, struct rows *out, struct err *err)
+{
+    *out = (struct rows){0};
+    rewind(c->trace);
+    return access_pattern_walk(c->trace, c->context->map, &c->pattern, add_row, out, err);
+}
+
+/* Sets `*even` if the rows are in about as many entries as rows that are evenly distributed over
+ * `span` bytes. */
+static enum status find_even(const struct rows *rows, uint64_t span, uint64_t entry_bytes,
+                             bool *even, struct err *err)
+{
+    const double entries = (double)span / (double)entry_bytes;
+    struct number_set set = {0};
+    bool fits = true;
+
+    for (uint64_t i = 0; fits && i < rows->count; i++)
+        fits = number_set_add(&set, rows->addresses[i] / entry_bytes) != UINT32_MAX;
+    *even = set.count >= EVEN * entries * (1 - exp(-(double)rows->count / entries));
+    number_set_free(&set);
+    return fits ? STATUS_OK
+                : err_set(err, STATUS_NO_MEMORY, "cannot allocate the entries: out of memory");
+}
+
 /* ---- order ---- */
 
 /* A place is at random if its random classes span at least half of its touched bytes. */
@@ -159,6 +214,29 @@ static double other_device_bytes(const struct costing *c, bool loads)
     return bytes;
 }
 
+/* Decides how often the chosen accesses are repeated, from their number of rows in the trace. */
+static enum status plan_copy(const struct costing *c, struct access_copy *out, struct err *err)
+{
+    const struct fingerprint_windows *const w = &c->fp->windows;
+    const uint64_t span = chosen_span(&c->pattern);
+    struct rows rows;
+    bool even = false;
+    enum status s = read_rows(c, &rows, err);
+
+    *out = (struct access_copy){.repeats = 1};
+    if (s == STATUS_OK && rows.count > 0 && IS_KNOWN(w->entry_bytes) && w->entry_bytes.v > 0) {
+        const double reach = (double)w->reach_bytes.v / (double)w->entry_bytes.v;
+        const double entries = reach * c->fp->topology.partition.group_count;
+        const double repeats = ceil(FILLS_TABLE * entries / (double)rows.count);
+        out->repeats = (uint32_t)fmin(fmax(repeats, 1), MAX_REPEATS);
+        if (out->repeats > 1 && rows.count < FEW_ROWS * (span / w->entry_bytes.v))
+            s = find_even(&rows, span, w->entry_bytes.v, &even, err);
+        out->spread_bytes = even ? w->entry_bytes.v : 0;
+    }
+    free(rows.addresses);
+    return s;
+}
+
 static enum status load_chosen(struct costing *c, struct trace *out, struct err *err)
 {
     char *text = NULL;
@@ -168,9 +246,11 @@ static enum status load_chosen(struct costing *c, struct trace *out, struct err 
     enum status s = STATUS_NO_MEMORY;
 
     *out = (struct trace){0};
-    rewind(c->trace);
     if (copy) {
-        s = access_pattern_copy(c->trace, c->context->map, &c->pattern, copy, err);
+        struct access_copy plan;
+        s = plan_copy(c, &plan, err);
+        if (s == STATUS_OK)
+            s = access_pattern_copy(c->trace, c->context->map, &c->pattern, &plan, copy, err);
         if (fclose(copy) != 0)
             s = STATUS_NO_MEMORY;
     }
@@ -283,30 +363,6 @@ static enum status cost_device(struct costing *c, struct err *err)
 
 /* ---- other memory ---- */
 
-/* Rows of one place, in the order of the trace. */
-struct rows {
-    uint64_t count, room;
-    uint64_t *addresses;
-};
-
-static enum status add_row(void *context, const struct access_class *c, uint64_t address,
-                           struct err *err)
-{
-    struct rows *const rows = context;
-
-    (void)c;
-    if (rows->count == rows->room) {
-        const uint64_t room = rows->room > 0 ? 2 * rows->room : 4096;
-        uint64_t *const more = realloc(rows->addresses, room * sizeof(*more));
-        if (!more)
-            return err_set(err, STATUS_NO_MEMORY, "cannot allocate the rows: out of memory");
-        rows->addresses = more;
-        rows->room = room;
-    }
-    rows->addresses[rows->count++] = address;
-    return STATUS_OK;
-}
-
 /* The random accesses to one place other than device memory. */
 struct linked {
     enum place place;
@@ -339,14 +395,17 @@ static enum status miss_share(const struct linked *l, const struct memory_facts 
             ? m->reach_bytes.v / m->entry_bytes.v
             : 0;
     uint64_t misses = 0;
+    bool even = false;
     enum status s = STATUS_OK;
 
     *share = 0;
     if (entries == 0)
         return STATUS_OK;
-    if (l->rows.count < FILLS_TABLE * entries) {
+    if (l->rows.count < FILLS_TABLE * entries)
+        s = find_even(&l->rows, l->span, m->entry_bytes.v, &even, err);
+    if (s != STATUS_OK || even) {
         *share = l->span > m->reach_bytes.v ? 1 - (double)m->reach_bytes.v / (double)l->span : 0;
-        return STATUS_OK;
+        return s;
     }
     s = entry_misses_count(l->rows.addresses, l->rows.count, m->entry_bytes.v, entries, &misses,
                            err);
@@ -469,8 +528,7 @@ static enum status cost_place(struct costing *c, struct linked *l, struct err *e
         return err_set(err, STATUS_INCONCLUSIVE,
                        "the fingerprint does not describe %s memory; measure with depth memory",
                        place_words(l->place));
-    rewind(c->trace);
-    s = access_pattern_walk(c->trace, c->context->map, &c->pattern, add_row, &l->rows, err);
+    s = read_rows(c, &l->rows, err);
     if (s == STATUS_OK)
         s = miss_share(l, l->facts, &share, err);
     if (s != STATUS_OK)
@@ -624,11 +682,15 @@ enum status launch_cost_write_trace(const struct launch_context *context,
     enum status s = begin(&c, err);
 
     if (s == STATUS_OK) {
+        struct access_copy copy = {.repeats = 1};
         choose_device(&c);
+        if (c.fp)
+            s = plan_copy(&c, &copy, err);
         rewind(c.trace);
-        s = chosen_span(&c.pattern) > 0
-                ? access_pattern_copy(c.trace, context->map, &c.pattern, out, err)
-                : copy_all(c.trace, out, err);
+        if (s == STATUS_OK)
+            s = chosen_span(&c.pattern) > 0
+                    ? access_pattern_copy(c.trace, context->map, &c.pattern, &copy, out, err)
+                    : copy_all(c.trace, out, err);
     }
     end(&c);
     return s;

@@ -34,6 +34,7 @@ static const char head[] =
     "th { border-top: 0; color: var(--soft); font-weight: 600; }\n"
     "td.number, th.number { text-align: right; white-space: nowrap; }\n"
     "tr.limited td { background: var(--limited); }\n"
+    "td:first-child { min-width: 220px; }\n"
     "code { overflow-wrap: anywhere; }\n"
     ".bar { display: flex; width: 160px; height: 12px; margin-top: 5px; background: var(--edge); "
     "border-radius: 3px; overflow: hidden; }\n"
@@ -48,7 +49,7 @@ static const char head[] =
 static const char columns[] =
     "<table>\n"
     "<thead><tr><th>kernel</th><th class=\"number\">launches</th><th class=\"number\">time</th>"
-    "<th><span class=\"key\">saved | rest</span></th><th>touches</th><th class=\"number\">misses"
+    "<th>share of time</th><th>touches</th><th class=\"number\">misses"
     "</th><th class=\"number\">costs</th><th>instead</th></tr></thead>\n"
     "<tbody>\n";
 
@@ -123,7 +124,8 @@ enum status report_html_print(const struct report_source *source, const struct r
     char text[REPORT_CELL_BYTES];
 
     (void)fputs(head, out);
-    print_element("<p>", report_text_sum(r, text), "</p>\n", out);
+    print_element("<p>", report_text_sum(r, text), "", out);
+    (void)fputs(" The dark part of a bar is the time that the fastest option saves.</p>\n", out);
     for (uint32_t i = 0; i < r->section_count; i++)
         print_section(&r->sections[i], out);
     for (uint32_t i = 0; i < source->count; i++)

@@ -28,7 +28,7 @@
 #define H200 "docs/measurements/nvidia-h200-2ea0ea17-2026-11-22/fingerprint-memory.json"
 #define BASE 0x7f0000000000u /* of gen_jobs.c */
 
-enum { ACCESSES = 1 << 17, SAMPLED = 100 }; /* the launch has SAMPLED times the accesses */
+enum { ACCESSES = 1 << 18, SAMPLED = 100 }; /* the launch has SAMPLED times the accesses */
 
 /* Working sets were measured on this H200. */
 #define H200_SETS "docs/measurements/nvidia-h200-9bb7116f-2026-11-26/fingerprint-full.json"
@@ -99,6 +99,26 @@ static void write_stream(const char *name, uint64_t bytes, uint32_t blocks, uint
                 rlt_write_record(w, &r);
             }
         }
+    }
+    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* Writes `count` reads of `rows` lines that are evenly distributed over the memory. */
+static void write_hot(const char *name, uint64_t bytes, uint32_t rows, uint32_t count)
+{
+    FILE *const out = create(name);
+    struct rlt_writer *const w = rlt_writer_new(out, 128);
+    const struct rlt_kernel kernel = {.grid = {264, 1, 1}, .block = {32, 1, 1}};
+    struct rlt_record r = {.mask = RLT_FULL_MASK, .width_log2 = 2, .line_count = 1};
+    struct rng rng = {7};
+
+    (void)rlt_write_app(w, "hot");
+    (void)rlt_write_kernel(w, &kernel);
+    for (uint32_t i = 0; i < count; i++) {
+        r.block = i / (count / 264 + 1);
+        r.lines[0] = BASE / 128 + rng_below(&rng, rows) * (bytes / rows / 128);
+        rlt_write_record(w, &r);
     }
     assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
     assert_int_equal(fclose(out), 0);
@@ -177,7 +197,8 @@ static const struct report_row *reported(const struct process *p, bool with_fing
     return &report.sections[0].rows[0];
 }
 
-/* Returns the times of what-if for the whole launch, in ns: as it is, and in windows. */
+/* Returns the times of what-if for the whole launch, in ns: as it is, and in windows. The trace has
+ * so many accesses that it fills the TLBs. */
 static void ask(const char *name, double out[2])
 {
     static struct whatif_answer answer;
@@ -232,6 +253,39 @@ static void a_gather_out_of_reach_is_limited(void **state)
     assert_true(says(row, "windows") && says(row, "reach.torch.gather_rows"));
     assert_int_equal(report.limited_count, 1);
     assert_float_equal(report.gain_ns, row->gain_ns, 1);
+}
+
+/* Traces of any length give the misses and the time of the long trace. */
+static void a_short_trace_is_enough(void **state)
+{
+    struct process p;
+    double ns[2];
+
+    (void)state;
+    ask("random110.rlt", ns);
+    for (uint32_t log2 = 10; log2 <= 16; log2 += 2) {
+        write_job("short.rlt", "random", 110 * GIB, 1u << log2);
+        set_up(&p, "short.rlt", 110 * GIB, ns[0]);
+        const struct report_row *const row = reported(&p, true);
+        assert_float_equal(row->misses, 1 - 64.0 / 110, 0.02);
+        assert_float_equal(row->predicted_ns / ns[0], 1, 0.05);
+        assert_int_equal(row->verdict, REPORT_LIMITED);
+    }
+}
+
+/* Rows in few entries, which are all over the memory, hit. */
+static void hot_rows_of_a_large_table_hit(void **state)
+{
+    enum { HOT = 1024 };
+    struct process p;
+    const struct report_row *row;
+
+    (void)state;
+    write_hot("hot.rlt", 110 * GIB, HOT, 1 << 14);
+    set_up(&p, "hot.rlt", 110 * GIB, 1e6);
+    row = reported(&p, true);
+    assert_true(row->misses < 0.01);
+    assert_int_not_equal(row->verdict, REPORT_LIMITED);
 }
 
 static void the_operator_selects_the_function(void **state)
@@ -341,7 +395,7 @@ static void a_pinned_table_should_be_managed(void **state)
     row = reported(&p, true);
     assert_int_equal(row->verdict, REPORT_LIMITED);
     assert_int_equal(row->touched[PLACE_PINNED], 34 * GIB);
-    assert_float_equal(row->misses, 1 - 671088640.0 / (34.0 * GIB), 0.01);
+    assert_float_equal(row->misses, 1 - 671088640.0 / (34.0 * GIB), 0.01); /* of the fingerprint */
     while (managed < row->option_count && (row->options[managed].kind != MEMORY_MANAGED_HOST ||
                                            row->options[managed].strategy != STRATEGY_NAIVE))
         managed++;
@@ -356,29 +410,18 @@ static void a_pinned_table_should_be_managed(void **state)
 /* Few rows all over the table are used again and again. */
 static void hot_rows_of_a_pinned_table_hit(void **state)
 {
-    FILE *const out = create("hot.rlt");
-    struct rlt_writer *const w = rlt_writer_new(out, 128);
-    const struct rlt_kernel kernel = {.grid = {264, 1, 1}, .block = {32, 1, 1}};
-    struct rlt_record r = {.mask = RLT_FULL_MASK, .width_log2 = 2, .line_count = 1};
-    struct rng rng = {7};
     struct process p;
     const struct report_row *row;
 
     (void)state;
-    (void)rlt_write_app(w, "hot");
-    (void)rlt_write_kernel(w, &kernel);
-    for (uint32_t i = 0; i < ACCESSES; i++) {
-        r.block = i / (ACCESSES / 264 + 1);
-        r.lines[0] = BASE / 128 + rng_below(&rng, 4096) * (34 * GIB / 4096 / 128);
-        rlt_write_record(w, &r);
+    for (uint32_t count = 1 << 14; count <= ACCESSES; count <<= 4) {
+        write_hot("hot.rlt", 34 * GIB, 4096, count);
+        set_up(&p, "hot.rlt", 34 * GIB, 1e6);
+        p.allocation.kind = RECORDING_PINNED;
+        row = reported(&p, true);
+        assert_true(row->misses == 0 && row->costs < 1.1);
+        assert_int_not_equal(row->verdict, REPORT_LIMITED);
     }
-    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
-    fclose(out);
-    set_up(&p, "hot.rlt", 34 * GIB, 1e6);
-    p.allocation.kind = RECORDING_PINNED;
-    row = reported(&p, true);
-    assert_true(row->misses == 0 && row->costs < 1.1);
-    assert_int_not_equal(row->verdict, REPORT_LIMITED);
 }
 
 static void managed_memory_without_location_is_unknown(void **state)
@@ -522,9 +565,9 @@ static int begin_all(void **state)
 
 static int end_all(void **state)
 {
-    static const char *const names[] = {"random110.rlt", "random40.rlt", "random34.rlt",
-                                        "random16m.rlt", "stream.rlt",   "hot.rlt",
-                                        "broken.rlt",    "small.rlt",    "damaged.rlt"};
+    static const char *const names[] = {
+        "random110.rlt", "random40.rlt", "random34.rlt", "random16m.rlt", "stream.rlt",
+        "hot.rlt",       "broken.rlt",   "small.rlt",    "damaged.rlt",   "short.rlt"};
     char path[128];
 
     (void)state;
@@ -540,6 +583,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gather_out_of_reach_is_limited),
+        cmocka_unit_test(a_short_trace_is_enough),
+        cmocka_unit_test(hot_rows_of_a_large_table_hit),
         cmocka_unit_test(the_operator_selects_the_function),
         cmocka_unit_test(a_gather_within_the_reach_is_not_limited),
         cmocka_unit_test(a_stream_is_not_limited),
