@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests how reach-profile starts a program, what it passes to the program, and its messages. The programs are shells
 and Python scripts that write recordings themselves, so no driver is needed."""
+import json
 import os
 import shutil
 import signal
@@ -233,6 +234,18 @@ def kept_recordings_cover_one_run():
     status, _, log = profile("--", *writes, TMPDIR="/nowhere")
     equal(status, 125)
     assert "cannot make the folder /nowhere/reach-profile-" in log and "TMPDIR" in log, log
+
+
+@case
+def a_report_that_cannot_be_written_loses_nothing():
+    for option in ("--html", "--output", "--trace"):
+        status, _, log = profile(option, "/nowhere/report", "--", sys.executable, "-c", WRITES, "sys.exit(9)")
+        equal(status, 9, log)
+        assert "reach-profile: cannot " in log and "/nowhere/report" in log, log
+        kept = log.split("--report ")[1].split()[0]
+        with open(os.path.join(kept, os.listdir(kept)[0]), encoding="utf-8") as file:
+            equal(json.load(file)["command"], "a program")
+        shutil.rmtree(kept)
 
 
 @case

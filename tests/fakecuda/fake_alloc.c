@@ -38,12 +38,14 @@ cu_result cuCtxPopCurrent_v2(cu_context *context)
 
 cu_result cuCtxSynchronize(void)
 {
+    FAKE_CALL("cuCtxSynchronize");
     fakecuda_drain();
     return fake_enter_context("cuCtxSynchronize");
 }
 
 cu_result cuStreamSynchronize(cu_stream stream)
 {
+    FAKE_CALL("cuStreamSynchronize");
     struct fake_stream *s = fake_stream_of(stream); /* the argument may be a context that the test
                                                      * made, or NULL */
     if (s)

@@ -44,6 +44,7 @@ cu_result cuMemGetInfo_v2(size_t *free_out, size_t *total_out)
 
 cu_result cuMemAlloc_v2(cu_deviceptr *p, size_t bytes)
 {
+    FAKE_CALL("cuMemAlloc_v2");
     cu_result r = fake_enter_context("cuMemAlloc");
     if (r != CU_SUCCESS)
         return r;
@@ -71,6 +72,7 @@ cu_result cuMemAlloc_v2(cu_deviceptr *p, size_t bytes)
 
 cu_result cuMemFree_v2(cu_deviceptr p)
 {
+    FAKE_CALL("cuMemFree_v2");
     cu_result r = fake_enter("cuMemFree");
     fakecuda_drain();
     struct fake_alloc *allocs = fake.allocs.items;
@@ -555,6 +557,7 @@ cu_result cuLaunchKernel(cu_function f, unsigned gx, unsigned gy, unsigned gz, u
     cu_result r = fake_enter_context("cuLaunchKernel");
     if (r != CU_SUCCESS)
         return r;
+    FAKE_CALL("cuLaunchKernel");
     if (fake_script_is(f))
         return fake_script_launch(f, (unsigned[]){gx, gy, gz}, (unsigned[]){bx, by, bz}, stream,
                                   parameters);

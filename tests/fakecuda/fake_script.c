@@ -131,10 +131,17 @@ static void *current_context(void)
     return fake.current >= 0 ? &fake.devices[fake.current] : NULL;
 }
 
-void fake_report_call(const char *name)
+struct fake_call fake_call_begin(const char *name)
 {
     if (tool)
-        tool->call(name);
+        tool->call(true, name);
+    return (struct fake_call){name};
+}
+
+void fake_call_end(const struct fake_call *call)
+{
+    if (tool)
+        tool->call(false, call->name);
 }
 
 void fake_report_context(bool begins, int device)
@@ -380,6 +387,7 @@ cu_result cuGraphAddKernelNode(void **out, void *graph, void *const *after, size
 
 cu_result cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags)
 {
+    FAKE_CALL("cuGraphInstantiateWithFlags");
     const struct graph *const from = graph;
     const cu_result r = cuGraphCreate(out, 0);
 
@@ -408,6 +416,7 @@ static cu_result run_graph(struct graph *g, cu_stream stream, bool is_upload)
 
 cu_result cuGraphUpload(void *graph, cu_stream stream)
 {
+    FAKE_CALL("cuGraphUpload");
     const cu_result r = fake_enter_context("cuGraphUpload");
     return r == CU_SUCCESS ? run_graph(graph, stream, true) : r;
 }
@@ -415,6 +424,7 @@ cu_result cuGraphUpload(void *graph, cu_stream stream)
 /* The first launch of a graph uploads it. */
 cu_result cuGraphLaunch(void *graph, cu_stream stream)
 {
+    FAKE_CALL("cuGraphLaunch");
     struct graph *const g = graph;
     cu_result r = fake_enter_context("cuGraphLaunch");
 

@@ -206,7 +206,15 @@ cu_result fake_script_launch(cu_function function, const unsigned grid[3], const
 /* Loads the library in CUDA_INJECTION64_PATH. */
 void fake_inject(void);
 /* Report to the tool, if there is one. `event` is an enum fakecuda_memory_event. */
-void fake_report_call(const char *name);
+struct fake_call {
+    const char *name;
+};
+struct fake_call fake_call_begin(const char *name);
+void fake_call_end(const struct fake_call *call);
+/* Reports the begin of a call now, and its end when the block ends. */
+#define FAKE_CALL(name)                                                                            \
+    __attribute__((cleanup(fake_call_end), unused)) const struct fake_call fake_call_ =            \
+        fake_call_begin(name)
 void fake_report_context(bool begins, int device);
 void fake_report_memory(int event, uint64_t address, uint64_t bytes);
 

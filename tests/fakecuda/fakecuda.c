@@ -241,7 +241,6 @@ static int number_of(cu_device device)
 static cu_result enter(const char *call, int gpu)
 {
     uint64_t use = fake_count_use(call);
-    fake_report_call(call);
     (void)__atomic_add_fetch(&fake.report.calls, 1, __ATOMIC_RELAXED);
     if (find_fault(FAULT_CRASH, call, gpu, use))
         abort();

@@ -184,16 +184,18 @@ static bool get_module(const void *handle, struct module *out)
     return m != NULL;
 }
 
-static void on_call(const char *name)
+static void on_call(bool begins, const char *name)
 {
-    /* Sanitizer_CallbackData, at the entry of the call */
+    static const int result = SUCCESS;
+    /* Sanitizer_CallbackData */
     const struct {
-        int site;
+        int site; /* 0 entry, 1 exit */
         const char *function;
-        const void *parameters, *result;
+        const void *parameters;
+        const int *result;
         const char *symbol;
         void *context;
-    } data = {.function = name};
+    } data = {.site = !begins, .function = name, .result = &result};
 
     deliver(DRIVER_API, 0, &data);
 }

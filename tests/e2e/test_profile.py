@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+"""Tests reach-profile with programs over the stand-in driver and the stand-in of the Sanitizer library. The patch runs
+on the CPU (tests/fakesanitizer/patch_on_host.cc), so recorded pages, counters and traces are compared with the accesses
+that the programs describe. TEST_SEED repeats a run."""
+import json
+import os
+import random
+import re
+import shutil
+import sys
+import time
+
+import common
+from common import ROOT, case, equal, run
+import lib_profile
+from lib_profile import GIB, MIB
+
+# Programs that are not sanitized load the libraries of the release build.
+RELEASE = os.path.join(ROOT, "build", "release")
+PROFILE = os.path.join(common.BUILD, "reach-profile")
+LIBRARY = os.path.join(RELEASE, "libreach-profile.so")
+if not os.path.exists(LIBRARY):
+    print("this build has no libreach-profile.so")
+    sys.exit(77)
+CXX = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+if not CXX:
+    print("there is no C++ compiler: install g++, or name one with CXX")
+    sys.exit(77)
+
+SEED = int(os.environ.get("TEST_SEED") or time.time())
+print(f"# TEST_SEED={SEED}")
+rng = random.Random(SEED)
+
+
+def patch_on_host():
+    """Compiles the patch for the CPU. The host has no PTX, so the number of a lane comes from its thread."""
+    with open(ROOT + "/clients/profile/inject/patch.cu", encoding="utf-8") as file:
+        text, count = re.subn(r'asm\("mov.u32 %0, %%laneid;" : "=r"\((\w+)\)\)', r"\1 = threadIdx.x % 32", file.read())
+    equal(count, 1, "instructions of PTX in the patch")
+    source, library = (os.path.join(common.folder, name) for name in ("patch.h", "patch.so"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    status, _, log = run(CXX, "-std=c++17", "-O1", "-shared", "-fPIC", "-I" + ROOT, f'-DPATCH="{source}"', "-o", library,
+                         ROOT + "/tests/fakesanitizer/patch_on_host.cc")
+    equal(status, 0, log)
+    return library
+
+
+ENVIRONMENT = {
+    "LD_LIBRARY_PATH": os.path.join(RELEASE, "tests", "fakecuda"), "REACH_PROFILE_LIBRARY": LIBRARY,
+    "REACH_SANITIZER": os.path.join(RELEASE, "tests", "fakesanitizer"), "FAKESANITIZER_PATCH": patch_on_host(),
+    "PYTHONPATH": os.path.join(ROOT, "tests", "e2e"), "REACHD_URL": "unix:/nowhere", "CUDA_INJECTION64_PATH": "",
+    "LD_PRELOAD": ""}
+BEGIN = """
+import os, sys
+from lib_profile import *
+driver = Driver()
+module = driver.module()
+def often(name, what, times=30, grid=(64, 1, 1), block=64):
+    function = driver.function(module, name)
+    for _ in range(times):
+        driver.launch(function, what, grid, block)
+        driver.call("cuCtxSynchronize")
+"""
+
+
+class Run:
+    """A program under reach-profile, to its end."""
+    count = 0
+
+    def __init__(self, text, *options, **changes):
+        Run.count += 1
+        self.folder = os.path.join(common.folder, f"run{Run.count}")
+        os.mkdir(self.folder)
+        self.san = os.path.join(self.folder, "fakesanitizer")
+        self.kept = os.path.join(self.folder, "kept")
+        self.status, self.text, self.log = run(
+            PROFILE, "--keep", self.kept, *options, "--", sys.executable, "-c", BEGIN + text,
+            environment={**ENVIRONMENT, "FAKESANITIZER_REPORT": self.san, **changes})
+        self.recordings = []
+        for name in sorted(os.listdir(self.kept)):
+            if name.startswith("recording-"):
+                with open(os.path.join(self.kept, name), encoding="utf-8") as file:
+                    self.recordings.append(json.load(file))
+
+    def recording(self):
+        assert len(self.recordings) == 1, (self.recordings, self.log)
+        return self.recordings[0]
+
+    def kernel(self, name):
+        found = [kernel for kernel in self.recording()["kernels"] if kernel["name"] == name]
+        assert len(found) == 1, (name, self.recording(), self.log)
+        return found[0]
+
+    def clean(self):
+        """Checks that the recorder used the Sanitizer library properly."""
+        with open(self.san, encoding="utf-8") as file:
+            for line in file:
+                assert " misuses=0 " in line, line
+        return self
+
+
+def pages_of(recorded):
+    return {first + i for first, count in recorded["pages"] for i in range(count)}
+
+
+def runs_of(warp, size):
+    """Returns the number of contiguous runs of the addresses of one warp execution."""
+    return 1 + sum(after not in (before, before + size) for before, after in zip(warp, warp[1:]))
+
+
+def check_launch(recorded, steps, grid, block):
+    """Compares a recorded launch with the accesses of its steps."""
+    equal((recorded["grid"], recorded["block"]), (list(grid), [block, 1, 1]))
+    equal(recorded["pages_lost"], 0)
+    equal(len(recorded["instructions"]), len(steps))
+    kinds = ("load", "store", "atomic")
+    pages = set()
+    counted = []
+    for one in steps:
+        warps = list(lib_profile.addresses(one, grid, block))
+        pages |= {address >> 21 for warp in warps for address in warp}
+        counted.append((kinds[one.access], one.element_bytes, len(warps), sum(map(len, warps)),
+                        sum(runs_of(warp, one.element_bytes) for warp in warps)))
+    by_place = sorted(recorded["instructions"], key=lambda i: i["pc"])
+    equal([(i["kind"], i["bytes"], i["warps"], i["lanes"], i["runs"]) for i in by_place], counted)
+    equal([i["pc"] - by_place[0]["pc"] for i in by_place], [16 * i for i in range(len(steps))], "program counters")
+    equal(pages_of(recorded), pages)
+    equal(recorded["warp_accesses"], sum(i[2] for i in counted))
+    equal(recorded["lane_accesses"], sum(i[3] for i in counted))
+
+
+KINDS = "host_memory=64G managed-host=51/2@2000,2M,0+0,0+0,0 host-pinned=51/2@2000,64K,2048+100,8192+350,24"
+GATHER = """
+table, out = driver.allocate(8 * GIB), driver.allocate(64 * MIB)
+print(table, out)
+often("_Z6gatherPKfPf", script(step(table, 8 * GIB), step(out, 64 * MIB, IN_ORDER, 4, STORE), ns=500000))
+often("_Z4copyPf", script(step(out, 64 * MIB, IN_ORDER, 16), ns=500000))
+"""
+
+
+@case
+def a_recording_has_exactly_what_the_kernels_access():
+    done = Run(GATHER).clean()
+    equal(done.status, 0, done.log)
+    table, out = map(int, done.text.split())
+    recording = done.recording()
+    equal((recording["format"], recording["version"], recording["ended"], recording["problem"]),
+          ("reach-profile-recording", 1, True, ""))
+    assert recording["gpus"][0]["name"] == "H200 (simulated)" and recording["gpus"][0]["sms"] == 132, recording["gpus"]
+    equal([(a["gpu"], a["address"], a["bytes"], a["kind"]) for a in recording["allocations"]],
+          [(0, table, 8 * GIB, "device"), (0, out, 64 * MIB, "device")])
+    gather, copy = done.kernel("_Z6gatherPKfPf"), done.kernel("_Z4copyPf")
+    equal((gather["launches"], copy["launches"], gather["state"], copy["state"]), (30, 30, "recorded", "recorded"))
+    steps = [lib_profile.step(table, 8 * GIB), lib_profile.step(out, 64 * MIB, lib_profile.IN_ORDER, 4, lib_profile.STORE)]
+    for recorded in gather["recorded"]:
+        check_launch(recorded, steps, (64, 1, 1), 64)
+        assert recorded["time_ns"] == 0 or recorded["time_ns"] > 250000, recorded["time_ns"]
+    for recorded in copy["recorded"]:
+        check_launch(recorded, [lib_profile.step(out, 64 * MIB, lib_profile.IN_ORDER, 16)], (64, 1, 1), 64)
+
+
+@case
+def random_kernels():
+    for _ in range(int(os.environ.get("REACH_COUNT") or 4)):
+        grid = tuple(rng.randrange(1, 7) for _ in range(3))
+        block = rng.choice((32, 64, 96, 100, 33, 1))
+        sizes, lines = [], []
+        for _ in range(rng.randrange(1, 5)):
+            element = rng.choice((1, 2, 4, 8, 16))
+            size = rng.randrange(1, 3000) * MIB
+            sizes.append(size)
+            lines.append((size, rng.randrange(3), element, rng.randrange(3), rng.randrange(1, 4)))
+        done = Run(f"""
+steps = []
+for size, *rest in {lines}:
+    steps.append(step(driver.allocate(size), size, *rest))
+print(*(s.address for s in steps))
+often("random", script(*steps, ns=300000), 20, {grid}, {block})
+""").clean()
+        equal(done.status, 0, (done.log, SEED))
+        steps = [lib_profile.step(address, *line) for address, line in zip(map(int, done.text.split()), lines)]
+        kernel = done.kernel("random")
+        equal(kernel["state"], "recorded", (kernel, SEED))
+        for recorded in kernel["recorded"]:
+            check_launch(recorded, steps, grid, block)
+
+
+@case
+def each_kind_of_memory():
+    done = Run("""
+print(driver.allocate(4 * MIB), driver.pin(6 * MIB), driver.manage(8 * MIB))
+""", FAKECUDA=f"gpu=sms=4 l1=128@32M/0,1:2,3;miss=90 memory=24G {KINDS}|driver=13000").clean()
+    equal(done.status, 0, done.log)
+    device, pinned, managed = map(int, done.text.split())
+    equal(sorted((a["address"], a["bytes"], a["kind"]) for a in done.recording()["allocations"]),
+          sorted([(device, 4 * MIB, "device"), (pinned, 6 * MIB, "pinned"), (managed, 8 * MIB, "managed")]))
+
+
+@case
+def graphs_are_recorded_without_their_uploads():
+    done = Run("""
+table = driver.allocate(GIB)
+print(table)
+function = driver.function(module, "node")
+what = script(step(table, GIB), ns=300000)
+graph = driver.graph((function, what, (16, 1, 1), 64), (driver.function(module, "other"), what, (1, 1, 1), 32))
+for _ in range(30):
+    driver.replay(graph)
+    driver.call("cuCtxSynchronize")
+""").clean()
+    equal(done.status, 0, done.log)
+    kernel = done.kernel("node")
+    equal((kernel["launches"], kernel["state"]), (30, "recorded"))
+    for recorded in kernel["recorded"]:
+        check_launch(recorded, [lib_profile.step(int(done.text), GIB)], (16, 1, 1), 64)
+
+
+@case
+def the_trace_has_the_accesses():
+    trace = os.path.join(common.folder, "trace.rlt")
+    done = Run(GATHER, "--trace", trace).clean()
+    equal(done.status, 0, done.log)
+    status, text, log = run(os.path.join(common.BUILD, "reach-lab"), "info", trace)
+    equal(status, 0, log)
+    assert "256 records: 128 loads, 128 stores, 0 atomics" in text or "128 records: 128 loads" in text, text
+
+
+# A GPU with a reach of 4 GiB, thousands of times slower than others, because the CPU makes few accesses.
+SLOW = ("gpu=sms=4 l2cache=16M l1=128@32M/0,1:2,3;miss=90;miss_ns=1000 plateau=1.25 sm_gbps=0.6 memory=24G frame=32M@1.87"
+        "|driver=13000")
+
+
+def report_of(log):
+    document = json.loads(log[log.index("{"):])
+    return {kernel["symbol"]: kernel for gpu in document["gpus"] for kernel in gpu["kernels"]}
+
+
+@case
+def the_report_concludes_with_the_fingerprint_of_the_daemon():
+    daemon = common.Daemon("--libcuda", os.path.join(common.BUILD, "tests", "fakecuda", "libcuda.so.1"),
+                           environment={"FAKECUDA": SLOW})
+    daemon.measured()
+
+    def profiled(ns):
+        done = Run(f"""
+table, small, out = driver.allocate(16 * GIB), driver.allocate(GIB), driver.allocate(GIB)
+often("far", script(step(table, 16 * GIB), ns={ns}), 8, (512, 1, 1), 128)
+often("near", script(step(small, GIB), ns=1000000), 20, (64, 1, 1), 128)
+often("order", script(step(table, 16 * GIB, IN_ORDER, 16, repeats=20), ns=1000000), 20, (64, 1, 1), 128)
+""", "--json", FAKECUDA=SLOW, REACHD_URL="unix:" + daemon.socket)
+        equal(done.status, 0, done.log)
+        return report_of(done.log)
+    predicted = profiled(1000000)["far"]["predicted_ns"]
+    for ns, verdict in ((predicted, "limited"), (predicted * 3 // 2, "unexplained"), (predicted * 10, "hidden")):
+        def explained():  # the processor may have been busy with other work while the launches were timed
+            found = profiled(ns)  # pylint: disable=cell-var-from-loop
+            equal([found[name]["verdict"] for name in ("near", "order")], ["in-reach", "in-order"])
+            far = found["far"]
+            equal(far["verdict"] == "limited", 0.8 <= far["measured_ns"] / far["predicted_ns"] <= 1.25, far)
+            assert (far["verdict"] == "limited") == (far["gain_ns"] > 0) == (len(far["options"]) > 0), far
+            return far["verdict"] == verdict  # pylint: disable=cell-var-from-loop
+        common.until("the verdict is " + verdict, explained)
+    daemon.stop()
+
+
+@case
+def the_program_is_not_changed():
+    text = 'sys.stderr.write("mine\\n"); print("out", sys.stdin.read()); sys.exit(3)'
+    status, out, log = run(PROFILE, "--", sys.executable, "-c", BEGIN + text, environment=ENVIRONMENT, stdin="in")
+    equal((status, out), (3, "out in\n"))
+    assert log.startswith("mine\n"), log
+
+
+@case
+def each_process_has_a_recording():
+    done = Run("""
+pid = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-c", "from lib_profile import *; Driver().allocate(MIB)"])
+print(os.waitpid(pid, 0)[1])
+""")
+    equal((done.status, done.text), (0, "0\n"), done.log)
+    equal(sorted(len(r["allocations"]) for r in done.recordings), [0, 1])
+
+
+@case
+def a_killed_program_has_a_recording():
+    done = Run(GATHER + 'import time; time.sleep(2.5); os.kill(os.getpid(), 9)')
+    equal(done.status, 128 + 9)
+    equal((done.recording()["ended"], done.kernel("_Z6gatherPKfPf")["launches"]), (False, 30))
+    assert "was killed by signal 9 (Killed); the report has what was recorded before" in done.log, done.log
+
+
+@case
+def a_program_that_faults_or_resets_the_device_has_a_recording():
+    fault = Run(GATHER + 'driver.launch(driver.function(module, "bad"), script(step(1 << 50, GIB)))')
+    equal(fault.status, 1)
+    assert "RuntimeError: cuLaunchKernel: 700" in fault.log, fault.log
+    equal(fault.kernel("_Z6gatherPKfPf")["launches"], 30)
+    assert fault.recording()["gpus"], fault.recording()
+    reset = Run(GATHER + """
+driver.reset()
+module = driver.module()
+again = driver.allocate(GIB)
+often("after", script(step(again, GIB), ns=300000))
+""").clean()
+    equal(reset.status, 0, reset.log)
+    equal([reset.kernel(name)["launches"] for name in ("_Z6gatherPKfPf", "after")], [30, 30])
+
+
+@case
+def a_library_that_refuses_lets_the_program_run():
+    for result, why in ((10, "another tool"), (13, "driver")):
+        done = Run(GATHER, FAKESANITIZER=f"fail=sanitizerSubscribe={result}")
+        equal(done.status, 0, done.log)
+        assert why in done.recording()["problem"] and done.recording()["problem"] in done.log, done.log
+    missing = Run(GATHER, REACH_SANITIZER=LIBRARY)
+    equal(missing.status, 0, missing.log)
+    assert "lacks sanitizerSubscribe" in missing.recording()["problem"], missing.recording()["problem"]
+
+
+@case
+def a_kernel_that_cannot_be_patched_runs_as_it_is():
+    for function in ("PatchModule", "PatchInstructions", "AddPatches", "Alloc", "SetLaunchCallbackData@1",
+                     "MemcpyDeviceToHost"):
+        name, _, use = function.partition("@")
+        done = Run(GATHER, FAKESANITIZER=f"fail=sanitizer{name}{'@' + use if use else ''}=7")
+        equal(done.status, 0, done.log)
+        kernel = done.kernel("_Z6gatherPKfPf")
+        equal(kernel["launches"], 30)
+        if not use:
+            equal((kernel["state"], kernel["recorded"]), ("refused", []), function)
+            assert kernel["why"], function
+
+
+if __name__ == "__main__":
+    common.main()
