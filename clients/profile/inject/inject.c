@@ -127,7 +127,7 @@ static void on_kernel(const struct san_launch_data *l, bool in_graph)
     if (!is_recorded)
         recorder_skip(l);
     if (step == KERNEL_RECORD && !is_recorded) {
-        recorder_request(l);
+        recorder_request(l, node.kernel);
         step = KERNEL_LAUNCH;
     }
     gate_saw_stream(l->context, l->stream, l->user_stream);
@@ -264,13 +264,28 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+/* Describes why the library has no subscriber; `result` is a SanitizerResult. */
+static enum status describe_refusal(int result, struct err *err)
+{
+    const char *why = "";
+
+    (void)api.result_string(result, &why);
+    if (result == SAN_MAX_LIMIT_REACHED)
+        return err_set(err, STATUS_CONFLICT,
+                       "another tool uses the Sanitizer library in this process: run the program "
+                       "without Nsight or compute-sanitizer");
+    return err_set(err, STATUS_NOT_SUPPORTED,
+                   "the Sanitizer library does not work with this driver (%s): use the library of "
+                   "the CUDA version that nvidia-smi prints",
+                   why);
+}
+
 static enum status subscribe(struct err *err)
 {
     const char *const path = getenv("REACH_PROFILE_SANITIZER");
     static const int domains[] = {SAN_DOMAIN_DRIVER_API, SAN_DOMAIN_RESOURCE, SAN_DOMAIN_LAUNCH,
                                   SAN_DOMAIN_GRAPHS};
     san_subscriber subscriber;
-    const char *why = "";
 
     const enum status s = sanitizer_api_load(path ? path : "libsanitizer-public.so", &api, err);
     if (s != STATUS_OK)
@@ -283,9 +298,7 @@ static enum status subscribe(struct err *err)
         result = api.enable_domain(1, subscriber, domains[i]);
     if (result == 0)
         return STATUS_OK;
-    (void)api.result_string(result, &why);
-    return err_set(err, STATUS_NOT_SUPPORTED, "the Sanitizer library refuses: %s (%d)", why,
-                   result);
+    return describe_refusal(result, err);
 }
 
 static void start(void)

@@ -66,6 +66,7 @@ static _Atomic int patched_count, stale_count;
 static __thread struct {
     san_context context; /* of the module to patch; NULL if none */
     san_module module;
+    struct kernel *kernel; /* that asked for the patch */
     bool has_recorded;
 } after;
 
@@ -153,8 +154,9 @@ static bool make_buffers(struct buffers *b)
     return good;
 }
 
-/* Patches a module. The caller has `patching`. */
-static bool patch(san_context context, san_module module)
+/* Patches a module. Returns NULL, or the reason why the module cannot be patched. The caller has
+ * `patching`. */
+static const char *patch(san_context context, san_module module)
 {
     static const struct {
         int instruction;
@@ -167,25 +169,28 @@ static bool patch(san_context context, san_module module)
         {SAN_BULK_COPY_SHARED_TO_GLOBAL, "reach_profile_bulk_store", false},
         {SAN_TMA_LOAD, "reach_profile_tensor", false},
     };
+    static const char refused[] = "the Sanitizer library cannot patch its module";
     struct buffers *const b = find_context(context);
     struct patched *const slot = find_patched(NULL);
-    if (!b || !slot || !make_buffers(b))
-        return false;
+    if (!b || !slot)
+        return "too many modules or contexts are recorded";
+    if (!make_buffers(b))
+        return "the GPU has no memory for the recording";
     if (!b->is_patch_loaded && api->add_patches(patch_image, context) != 0)
-        return false;
+        return refused;
     b->is_patch_loaded = true;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         if (api->patch_instructions(calls[i].instruction, module, calls[i].function) != 0 &&
             calls[i].must)
-            return false;
+            return refused;
     }
     slot->context = context;
     atomic_store(&slot->module, module);
     atomic_fetch_add(&patched_count, 1);
     if (api->patch_module(module) == 0)
-        return true;
+        return NULL;
     forget(slot);
-    return false;
+    return refused;
 }
 
 static struct recorded *new_result(void)
@@ -311,8 +316,9 @@ void recorder_skip(const struct san_launch_data *launch)
         atomic_fetch_add(&stale_count, 1);
 }
 
-void recorder_request(const struct san_launch_data *launch)
+void recorder_request(const struct san_launch_data *launch, struct kernel *k)
 {
+    after.kernel = k;
     after.context = launch->context;
     after.module = launch->module;
 }
@@ -375,8 +381,10 @@ void recorder_settle(void)
             if (atomic_exchange(&p->is_stale, false))
                 atomic_fetch_sub(&stale_count, 1);
         } else if (gate_close(after.context)) {
-            (void)patch(after.context, after.module);
+            const char *const why = patch(after.context, after.module);
             gate_open();
+            if (why)
+                kernels_refuse(after.kernel, why);
         }
         after.context = NULL;
     }

@@ -44,8 +44,9 @@ void recorder_launched(san_context context, san_stream stream);
  * module is patched without need. */
 void recorder_skip(const struct san_launch_data *launch);
 
-/* Asks to patch the launch's module when the launch call ends. */
-void recorder_request(const struct san_launch_data *launch);
+/* Asks to patch the launch's module when the launch call ends. If that fails, no launch of the
+ * kernel is recorded. */
+void recorder_request(const struct san_launch_data *launch, struct kernel *k);
 
 /* Patches and unpatches what was asked for, and waits for a recording of this thread. It must be
  * called where the thread holds no lock of the driver: when a launch call ends. */

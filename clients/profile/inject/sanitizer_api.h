@@ -62,6 +62,8 @@ enum {
     SAN_TMA_LOAD = 43
 };
 
+enum { SAN_MAX_LIMIT_REACHED = 10 }; /* SanitizerResult: there is a subscriber */
+
 enum { SAN_CALL_ENTER = 0 }; /* Sanitizer_ApiCallbackSite */
 
 struct san_call_data { /* Sanitizer_CallbackData */
