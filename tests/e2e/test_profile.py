@@ -309,7 +309,7 @@ often("after", script(step(again, GIB), ns=300000))
 
 @case
 def a_library_that_refuses_lets_the_program_run():
-    for result, why in ((10, "another tool"), (13, "driver")):
+    for result, why in ((10, "another tool uses the Sanitizer library"), (13, "does not work with this driver")):
         done = Run(GATHER, FAKESANITIZER=f"fail=sanitizerSubscribe={result}")
         equal(done.status, 0, done.log)
         assert why in done.recording()["problem"] and done.recording()["problem"] in done.log, done.log

@@ -257,6 +257,8 @@ static void on_memory(enum fakecuda_memory_event event, void *context, int devic
                                          .visibility = 1,
                                          .source_device = device};
 
+    if (event == FAKECUDA_PINNED_ALLOC) /* the driver reserves the addresses of its own memory */
+        deliver(SAN_DOMAIN_RESOURCE, SAN_VIRTUAL_RESERVE, &data);
     deliver(SAN_DOMAIN_RESOURCE, events[event].id, &data);
 }
 
