@@ -10,44 +10,9 @@
 #ifndef REACH_CLIENTS_PROFILE_LAUNCH_COST_H
 #define REACH_CLIENTS_PROFILE_LAUNCH_COST_H
 
-#include "clients/profile/access_pattern.h"
-#include "fingerprint/fingerprint.h"
-#include "planner/strategy.h"
+#include "clients/profile/costing.h"
 
-enum access_order { ORDER_UNKNOWN = 0, ORDER_SEQUENTIAL, ORDER_RANDOM };
 const char *access_order_name(enum access_order order); /* "unknown", "in-order", "at-random" */
-
-enum { LAUNCH_MAX_OPTIONS = 2 * MEMORY_KIND_COUNT + STRATEGY_ALL_COUNT };
-
-/* Another way to make the accesses of the launch. */
-struct cost_option {
-    enum memory_kind kind;
-    enum strategy strategy;
-    double ns; /* predicted time of the launch */
-};
-
-/* All times are nanoseconds of the launch. Numbers of accesses are scaled from the trace to the
- * launch. */
-struct launch_cost {
-    enum access_order order[PLACE_COUNT];
-    enum rlt_kind kind;    /* kind of most random accesses */
-    bool has_random;       /* whether any class of accesses is at random */
-    bool has_times;        /* whether the following members are set */
-    double accesses;       /* random accesses; an access is a contiguous row of one warp */
-    double misses;         /* random accesses that miss every level */
-    double in_reach_ns;    /* predicted time without misses */
-    double translation_ns; /* time of the misses alone */
-    double predicted_ns;
-    uint32_t option_count;
-    struct cost_option options[LAUNCH_MAX_OPTIONS];
-};
-
-struct launch_context {
-    const struct recording *recording;
-    const struct place_map *map;
-    const char *folder;           /* folder of the traces */
-    const struct fingerprint *fp; /* NULL if there is none; times are then not set */
-};
 
 /* Reads the trace of the launch. Returns STATUS_IO if the trace cannot be opened, the errors of
  * access_pattern_read and whatif_ask, and STATUS_NOT_APPLICABLE if too many accesses are missing

@@ -16,8 +16,7 @@ enum {
     MAX_KERNELS = 1 << 20,
     MAX_LAUNCHES = 1 << 12,
     MAX_PAGE_RUNS = 1 << 24,
-    MAX_INSTRUCTIONS = 1 << 20,
-    MAX_LANE_BYTES = 1 << RLT_MAX_WIDTH_LOG2
+    MAX_INSTRUCTIONS = 1 << 20
 };
 
 /* Page numbers and addresses stay below this limit, so that sums do not overflow. */
@@ -153,7 +152,7 @@ static void read_instruction(struct json_reader *in, const struct recording *r, 
     (void)r;
     json_reader_u64(in, "pc", &i->pc);
     i->kind = (enum rlt_kind)read_name(in, "kind", access_name, RLT_KIND_COUNT);
-    json_reader_u32(in, "bytes", MAX_LANE_BYTES, &i->bytes);
+    json_reader_u32(in, "bytes", UINT32_MAX, &i->bytes);
     json_reader_u64(in, "warps", &i->warps);
     json_reader_u64(in, "lanes", &i->lanes);
     json_reader_u64(in, "runs", &i->runs);

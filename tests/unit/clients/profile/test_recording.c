@@ -132,7 +132,7 @@ static void invalid_fields_are_named(void **state)
         {"[[2,1],[4,2]]", "[[2,0]]", "element 0", STATUS_CORRUPT},
         {"[[2,1],[4,2]]", "[[4398046511104,1]]", "element 0", STATUS_CORRUPT},
         {"\"kind\":\"store\"", "\"kind\":\"fetch\"", "fetch", STATUS_CORRUPT},
-        {"\"bytes\":16", "\"bytes\":64", "instructions[0].bytes", STATUS_CORRUPT},
+        {"\"bytes\":16", "\"bytes\":-1", "instructions[0].bytes", STATUS_CORRUPT},
         {"\"seconds\":8.5", "\"seconds\":\"8\"", "field seconds", STATUS_CORRUPT},
         {"}]}]}", "}]}]", "JSON", STATUS_CORRUPT}};
 

@@ -197,8 +197,8 @@ static const struct report_row *reported(const struct process *p, bool with_fing
     return &report.sections[0].rows[0];
 }
 
-/* Returns the times of what-if for the whole launch, in ns: as it is, and in windows. The trace has
- * so many accesses that it fills the TLBs. */
+/* Returns the times of what-if for the whole launch, in ns: as it is, and in windows. The trace is
+ * so long that it fills the TLBs. */
 static void ask(const char *name, double out[2])
 {
     static struct whatif_answer answer;
@@ -300,6 +300,9 @@ static void the_operator_selects_the_function(void **state)
     assert_true(says(reported(&p, true), ": reach.torch.embedding_bag"));
     p.kernel.operator= "aten::index_add_";
     assert_true(says(reported(&p, true), ": reach.torch.index_add_"));
+    p.kernel.operator= "";
+    p.kernel.name = "_ZN2at6native40EmbeddingBag_updateOutputKernel_sum_meanEv";
+    assert_true(says(reported(&p, true), ": reach.torch.embedding_bag"));
 }
 
 static void a_gather_within_the_reach_is_not_limited(void **state)
