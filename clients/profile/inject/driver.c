@@ -28,6 +28,7 @@ static struct {
     int (*get_name)(char *, int, int);
     int (*get_uuid)(unsigned char *, int);
     int (*get_attribute)(int *, int, int);
+    int (*set_context)(void *);
     int (*pointer)(void *, int, uint64_t);
     int (*range)(void *, size_t, int, uint64_t, size_t);
 } cu;
@@ -40,8 +41,8 @@ static bool load(void)
     } functions[] = {
         {&cu.get_count, "cuDeviceGetCount"},         {&cu.get, "cuDeviceGet"},
         {&cu.get_name, "cuDeviceGetName"},           {&cu.get_uuid, "cuDeviceGetUuid_v2"},
-        {&cu.get_attribute, "cuDeviceGetAttribute"}, {&cu.pointer, "cuPointerGetAttribute"},
-        {&cu.range, "cuMemRangeGetAttribute"}};
+        {&cu.get_attribute, "cuDeviceGetAttribute"}, {&cu.set_context, "cuCtxSetCurrent"},
+        {&cu.pointer, "cuPointerGetAttribute"},      {&cu.range, "cuMemRangeGetAttribute"}};
     void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     for (size_t i = 0; library && i < sizeof functions / sizeof functions[0]; i++) {
         void *const found = dlsym(library, functions[i].name);
@@ -114,10 +115,10 @@ static const char *location(const struct allocation *a)
     return "unknown";
 }
 
-void driver_locate(const uint64_t *pages, size_t count)
+void driver_locate(void *context, const uint64_t *pages, size_t count)
 {
     struct allocation a;
-    if (!cu.pointer && !load())
+    if ((!cu.pointer && !load()) || !cu.set_context || cu.set_context(context) != 0)
         return;
     for (size_t i = 0; cu.pointer && i < count; i++) {
         /* An allocation may begin in the middle of a page: its first byte is not known, so the

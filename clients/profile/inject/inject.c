@@ -230,10 +230,10 @@ static void on_call(const struct san_call_data *c)
         gate_leave();
     } else if (c->site == SAN_CALL_ENTER) {
         if (begins(c->name, "cuStreamBeginCapture")) {
-            recorder_unpatch_all();
+            recorder_graph_begins();
             gate_capture_begins();
         } else if (begins(c->name, "cuGraphInstantiate")) {
-            recorder_unpatch_all();
+            recorder_graph_begins();
         } else if (begins(c->name, "cuStreamDestroy")) {
             gate_destroys_stream(*(void *const *)c->parameters);
         }

@@ -39,6 +39,7 @@ struct patched {
     _Atomic(san_module) module; /* NULL is a free slot */
     san_context context;
     atomic_bool is_stale; /* a launch was not recorded, so the patch only costs time */
+    bool is_kept;         /* a graph may have the patched code */
 };
 
 enum state {
@@ -54,6 +55,8 @@ static struct { /* the recording */
     struct recorded *result;
     struct buffers *buffers;
     int mark;
+    san_context context;
+    san_stream stream;
     uint64_t begin_ns;
 } now;
 static void (*finished)(struct recorded *take);
@@ -61,6 +64,7 @@ static struct buffers contexts[CONTEXTS];
 static pthread_mutex_t patching = PTHREAD_MUTEX_INITIALIZER; /* taken only by trylock */
 static struct patched modules[MODULES];
 static _Atomic int patched_count, stale_count;
+static atomic_bool has_graph; /* graphs have copies of code, which must not be patched any more */
 
 /* What this thread does when its launch call ends. */
 static __thread struct {
@@ -185,6 +189,7 @@ static const char *patch(san_context context, san_module module)
             return refused;
     }
     slot->context = context;
+    slot->is_kept = false;
     atomic_store(&slot->module, module);
     atomic_fetch_add(&patched_count, 1);
     if (api->patch_module(module) == 0)
@@ -283,6 +288,7 @@ bool recorder_begin(const struct san_launch_data *launch, struct kernel *k, uint
     memcpy(r->block, launch->block, sizeof r->block);
     choose_blocks(r, &b->host);
     r->counts = b->host;
+    r->context = launch->context;
     uint64_t bytes;
     if (api->function_pc(launch->module, launch->name, &r->function_pc, &bytes) != 0)
         r->function_pc = 0;
@@ -300,6 +306,8 @@ bool recorder_begin(const struct san_launch_data *launch, struct kernel *k, uint
 void recorder_launched(san_context context, san_stream stream)
 {
     now.mark = timer_mark(context, stream);
+    now.context = context;
+    now.stream = stream;
     after.has_recorded = true;
     set_state(RUNNING);
 }
@@ -312,7 +320,7 @@ void recorder_skip(const struct san_launch_data *launch)
     if (!p)
         return;
     (void)api->set_launch_data(launch->launch, launch->function, launch->stream, NULL);
-    if (!atomic_exchange(&p->is_stale, true))
+    if (!p->is_kept && !atomic_exchange(&p->is_stale, true))
         atomic_fetch_add(&stale_count, 1);
 }
 
@@ -336,6 +344,7 @@ void recorder_context_destroyed(san_context context)
         if (contexts[i].context == context)
             contexts[i] = (struct buffers){0}; /* the driver frees the memory of the context */
     }
+    timer_forget(context);
 }
 
 /* ---- where the thread holds no lock of the driver ---- */
@@ -352,17 +361,22 @@ static void wait_for_recording(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Unpatches the stale modules, or all. The caller has `patching`. */
+/* Unpatches the stale modules, or all. If all cannot be unpatched, because a launch does not end, a
+ * graph may take their patched code, which then must stay. The caller has `patching`. */
 static void unpatch(bool all)
 {
     for (int i = 0; i < MODULES; i++) {
         struct patched *const p = &modules[i];
         const san_module module = atomic_load(&p->module);
-        if (!module || (!all && !atomic_load(&p->is_stale)) || !gate_close(p->context))
+        if (!module || p->is_kept || (!all && !atomic_load(&p->is_stale)))
             continue;
-        if (api->unpatch_module(module) == 0)
-            forget(p);
-        gate_open();
+        if (gate_close(p->context)) {
+            if (api->unpatch_module(module) == 0)
+                forget(p);
+            gate_open();
+        } else {
+            p->is_kept = all;
+        }
     }
 }
 
@@ -372,6 +386,8 @@ void recorder_settle(void)
         after.has_recorded = false;
         wait_for_recording();
     }
+    if (atomic_load(&has_graph))
+        after.context = NULL;
     if ((!after.context && atomic_load(&stale_count) == 0) || gate_is_capturing() ||
         pthread_mutex_trylock(&patching) != 0)
         return;
@@ -393,8 +409,9 @@ void recorder_settle(void)
     pthread_mutex_unlock(&patching);
 }
 
-void recorder_unpatch_all(void)
+void recorder_graph_begins(void)
 {
+    atomic_store(&has_graph, true);
     if (atomic_load(&patched_count) == 0 || pthread_mutex_trylock(&patching) != 0)
         return;
     unpatch(true);
@@ -423,6 +440,10 @@ static bool read_back(struct recorded *r, const struct buffers *b)
 static void finish(void)
 {
     struct recorded *const r = now.result;
+    for (int i = 0; now.mark < 0 && i < 100; i++) { /* all marks can be in use for a while */
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        now.mark = timer_mark(now.context, now.stream);
+    }
     bool good = now.mark >= 0;
     while (good && !timer_is_reached(now.mark)) {
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);

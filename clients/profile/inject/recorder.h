@@ -15,6 +15,7 @@
 struct recorded {
     struct recorded *next;
     struct kernel *kernel;
+    san_context context;
     uint32_t shape;
     uint32_t grid[3], block[3];
     struct profile_launch counts;             /* its pointers are of the device */
@@ -52,8 +53,9 @@ void recorder_request(const struct san_launch_data *launch, struct kernel *k);
  * called where the thread holds no lock of the driver: when a launch call ends. */
 void recorder_settle(void);
 
-/* Unpatches all modules, before a graph takes their code. */
-void recorder_unpatch_all(void);
+/* Unpatches all modules, because a graph takes their code. Modules that are loaded from now on can
+ * be patched when they are loaded, and all others no more. */
+void recorder_graph_begins(void);
 
 void recorder_module_unloaded(san_module module);
 void recorder_context_destroyed(san_context context);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MARKS = 128, CONTEXTS = 16, WATCHES = MARKS / 2 };
+enum { MARKS = 256, CONTEXTS = 16, WATCHES = MARKS / 2 };
 #define LONGEST_NS      20000000000u
 #define LONGEST_WAIT_NS 250000000u
 
@@ -24,9 +24,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct watch watches[WATCHES];
 static uint32_t watch_count;
 static struct {
-    san_context context;
+    _Atomic(san_context) context;
     _Atomic unsigned char *bytes; /* MARKS bytes of pinned memory */
-    bool failed;
 } contexts[CONTEXTS];
 static _Atomic unsigned char *marks[MARKS]; /* NULL is a free mark */
 
@@ -37,27 +36,35 @@ static uint64_t clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Returns the pinned bytes of a context, which are allocated at the first call. */
+/* Returns the pinned bytes of a context, which are allocated at the first call; NULL if there are
+ * none. Of threads that come at the same time, one allocates and the others get NULL. */
 static _Atomic unsigned char *bytes_of(san_context context)
 {
     static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-    _Atomic unsigned char *found = NULL;
+    for (int i = 0; i < CONTEXTS; i++) {
+        if (atomic_load(&contexts[i].context) == context)
+            return contexts[i].bytes;
+    }
     if (pthread_mutex_trylock(&making) != 0)
         return NULL;
-    for (int i = 0; i < CONTEXTS && !found; i++) {
-        if (!contexts[i].context) {
-            void *bytes = NULL;
-            contexts[i].failed = api->alloc_host(context, &bytes, MARKS) != 0;
-            contexts[i].bytes = bytes;
-            contexts[i].context = context;
-        }
-        if (contexts[i].context == context) {
-            found = contexts[i].bytes;
-            break;
-        }
+    void *bytes = NULL;
+    int at = 0;
+    while (at < CONTEXTS && atomic_load(&contexts[at].context))
+        at++;
+    if (at < CONTEXTS && api->alloc_host(context, &bytes, MARKS) == 0) {
+        contexts[at].bytes = bytes;
+        atomic_store(&contexts[at].context, context);
     }
     pthread_mutex_unlock(&making);
-    return found;
+    return bytes;
+}
+
+void timer_forget(san_context context)
+{
+    for (int i = 0; i < CONTEXTS; i++) {
+        if (atomic_load(&contexts[i].context) == context)
+            atomic_store(&contexts[i].context, NULL);
+    }
 }
 
 int timer_mark(san_context context, san_stream stream)

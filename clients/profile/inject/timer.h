@@ -23,6 +23,9 @@ void timer_free_mark(int mark);
  * is passed on. A time of 0 means that the marks were not reached within the limit. */
 void timer_watch(int begin, int end, void (*done)(void *what, uint64_t ns), void *what);
 
+/* Forgets the memory of a context that is destroyed. */
+void timer_forget(san_context context);
+
 /* Waits until nothing is watched, at most a quarter of a second. */
 void timer_wait(void);
 

@@ -164,7 +164,7 @@ static void print_pages(const struct recorded *r, FILE *out)
             length++;
         (void)fprintf(out, "%s[%llu,%zu]", i ? "," : "", (unsigned long long)pages[i], length);
     }
-    driver_locate(pages, count);
+    driver_locate(r->context, pages, count);
     (void)fprintf(out, "],\"pages_lost\":%llu", r->counts.pages_lost);
 }
 
