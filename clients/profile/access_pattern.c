@@ -138,6 +138,19 @@ static bool begins_run(const struct rlt_record *r, uint32_t i)
     return i == 0 || r->lines[i] - r->lines[i - 1] > 1;
 }
 
+static void add_line(struct access_class *c, uint64_t address, uint64_t bytes, uint32_t granule)
+{
+    const uint64_t moved = c->lines > 0 && address == c->last_line ? c->last_bytes : 0;
+    const uint64_t left = granule - moved;
+
+    c->lines++;
+    c->moved_bytes += bytes < left ? bytes : left;
+    c->last_line = address;
+    c->last_bytes = moved + (bytes < left ? bytes : left);
+    c->low = address < c->low ? address : c->low;
+    c->high = address + granule > c->high ? address + granule : c->high;
+}
+
 static enum status add_record(struct reading *g, struct err *err)
 {
     struct access_pattern *const p = g->p;
@@ -159,11 +172,8 @@ static enum status add_record(struct reading *g, struct err *err)
         struct access_class *const c = add_class(g, address);
         if (!c)
             return no_memory(err);
-        c->lines++;
+        add_line(c, address, bytes, g->granule);
         c->runs += begins_run(r, i);
-        c->moved_bytes += bytes;
-        c->low = address < c->low ? address : c->low;
-        c->high = address + g->granule > c->high ? address + g->granule : c->high;
         if (i == 0)
             g->firsts[p->records] = (struct first_line){
                 address, r->block, r->warp, (uint32_t)(c - p->classes), (uint32_t)p->records};

@@ -18,7 +18,10 @@ struct access_class {
     uint32_t width_log2; /* log2 of the bytes per lane */
     uint64_t lines;
     uint64_t runs;        /* contiguous runs of lines, each in one record */
-    uint64_t moved_bytes; /* bytes of the sectors of all lines */
+    uint64_t moved_bytes; /* bytes of the sectors of all lines; if an access is to the line of the
+                             access before it, the line moves once */
+    uint64_t last_line;   /* address of the last line */
+    uint64_t last_bytes;  /* bytes of this line that were moved */
     uint64_t low, high;   /* the accesses are in [low, high) */
     uint64_t pairs, far_pairs;
     bool random;

@@ -249,8 +249,9 @@ char *report_text_sum(const struct report *r, char *out)
 char *report_text_problem(const struct recording *r, char *out)
 {
     out[0] = '\0';
-    append_process(r, out);
-    append(out, ": %.280s",
+    if (r->pid > 0)
+        append_process(r, out);
+    append(out, "%s%.400s", out[0] ? ": " : "",
            r->problem[0] ? r->problem : "The process used CUDA and launched no kernel.");
     text_sanitize(out);
     return out;

@@ -1,6 +1,7 @@
 /* report_write.c: see report_write.h. */
 #include "clients/profile/report_write.h"
 
+#include "base/text.h"
 #include "clients/profile/fingerprints.h"
 #include "clients/profile/recording.h"
 #include "clients/profile/report_html.h"
@@ -33,22 +34,41 @@ static int is_recording(const struct dirent *entry)
            strcmp(entry->d_name + length - strlen(NAME_END), NAME_END) == 0;
 }
 
+/* Replaces a recording that cannot be read by the reason. */
+static void set_problem(struct recording *r, struct err *err)
+{
+    recording_free(r);
+    text_sanitize(err->text);
+    r->document = json_string(err->text);
+    if (r->document)
+        r->problem = json_string_value(r->document);
+}
+
+/* Fails if no recording can be read. */
 static enum status read_all(const char *folder, struct dirent **entries, int count,
                             struct recordings *out, struct err *err)
 {
-    enum status s = STATUS_OK;
+    struct err own = {0};
+    enum status s;
+    bool any = false;
 
     out->all = calloc((size_t)count + 1, sizeof(*out->all));
     if (!out->all)
         return err_set(err, STATUS_NO_MEMORY, "cannot allocate the recordings: out of memory");
-    for (int i = 0; s == STATUS_OK && i < count; i++) {
+    for (int i = 0; i < count; i++) {
         char path[PATH_MAX];
         if (snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name) >= (int)sizeof(path))
             return err_set(err, STATUS_INVALID_ARGUMENT, "the path of %s is too long",
                            entries[i]->d_name);
-        s = recording_read(path, &out->all[out->count++], err);
+        struct recording *const r = &out->all[out->count++];
+        s = recording_read(path, r, &own);
+        any = any || s == STATUS_OK;
+        if (s == STATUS_NO_MEMORY || (i + 1 == count && !any))
+            return err_set_hint(err, s, own.hint, "%s", own.text);
+        if (s != STATUS_OK)
+            set_problem(r, &own);
     }
-    return s;
+    return STATUS_OK;
 }
 
 /* Reads the recordings of a folder, in the order of their process numbers. */

@@ -179,6 +179,16 @@ def the_daemon_has_the_fingerprint():
 
 
 @case
+def a_damaged_recording_does_not_hide_the_others():
+    folder = folder_with(recording(2, kernel(GATHER, 110, 1_760_000)))
+    with open(os.path.join(folder, "recording-1.json"), "w", encoding="utf-8") as file:
+        file.write('{"format":"reach-profile-recording","version":2,"kernels":[')
+    document, _ = report(folder)
+    equal([gpu["pid"] for gpu in document["gpus"]], [2])
+    assert "recording-1.json" in document["without_kernels"][0]["problem"], document["without_kernels"]
+
+
+@case
 def wrong_use_gets_a_sentence():
     folder = folder_with()
     broken = folder_with()

@@ -124,6 +124,41 @@ static void write_hot(const char *name, uint64_t bytes, uint32_t rows, uint32_t 
     assert_int_equal(fclose(out), 0);
 }
 
+/* Writes a sample of an embedding: each block has one warp, which reads the index of its row, reads
+ * the row of 128 bytes at random in the table, and writes it in order. The sample has runs of
+ * neighboring blocks, like the samples of the injected library. */
+static void write_embedding(const char *name, uint64_t table, uint64_t rows)
+{
+    enum { RUN = 512, EVERY = 64 };
+    FILE *const out = create(name);
+    struct rlt_writer *const w = rlt_writer_new(out, 128);
+    const struct rlt_kernel kernel = {.grid = {(uint32_t)rows, 1, 1}, .block = {32, 1, 1}};
+    const struct rlt_record index = {.kind = RLT_LOAD, .width_log2 = 3};
+    const struct rlt_record row = {.kind = RLT_LOAD, .width_log2 = 2};
+    const struct rlt_record copy = {.kind = RLT_STORE, .width_log2 = 2};
+    const struct rlt_record steps[] = {index, row, copy};
+    struct rng rng = {11};
+
+    (void)rlt_write_app(w, "embedding");
+    (void)rlt_write_kernel(w, &kernel);
+    for (uint64_t block = 0; block < rows; block++) {
+        if (block / RUN % EVERY != 0)
+            continue;
+        for (int step = 0; step < 3; step++) {
+            struct rlt_record r = steps[step];
+            r.block = block;
+            r.mask = RLT_FULL_MASK;
+            r.line_count = 1;
+            r.lines[0] = step == 0   ? (BASE + table + block * 8) / 128
+                         : step == 1 ? BASE / 128 + rng_below(&rng, table / 128)
+                                     : (BASE + table + rows * 8) / 128 + block;
+            rlt_write_record(w, &r);
+        }
+    }
+    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
+    assert_int_equal(fclose(out), 0);
+}
+
 /* A process with one kernel that launches once and touches one allocation. */
 struct process {
     struct recording recording;
@@ -253,6 +288,32 @@ static void a_gather_out_of_reach_is_limited(void **state)
     assert_true(says(row, "windows") && says(row, "reach.torch.gather_rows"));
     assert_int_equal(report.limited_count, 1);
     assert_float_equal(report.gain_ns, row->gain_ns, 1);
+}
+
+/* The indices and the output are in order, and take time of memory only. */
+static void an_embedding_is_limited_by_its_table(void **state)
+{
+    const uint64_t rows = 1 << 23;
+    const double plateau = fp.throughput.plateau_gbps.v;
+    struct process p;
+    const struct report_row *row;
+    double ns[2];
+
+    (void)state;
+    ask("random110.rlt", ns);
+    const double expected = ns[0] / ((double)SAMPLED * ACCESSES) * (double)rows;
+    write_embedding("embedding.rlt", 110 * GIB, rows);
+    set_up(&p, "embedding.rlt", 110 * GIB, expected);
+    p.allocation.bytes += 2 * GIB; /* one piece of memory has all tensors */
+    p.launch.grid[0] = (uint32_t)rows;
+    p.launch.warp_accesses = 3 * rows;
+    row = reported(&p, true);
+    assert_int_equal(row->verdict, REPORT_LIMITED);
+    assert_float_equal(row->misses, 1 - 64.0 / 110, 0.02);
+    assert_float_equal(row->predicted_ns / expected, 1, 0.05);
+    /* A row is read and written, and sixteen blocks read each line of the indices. */
+    assert_float_equal(row->in_reach_ns / ((double)rows * (128 + 128 + 8) / plateau), 1, 0.02);
+    assert_true(row->options[0].factor < row->costs * 1.01);
 }
 
 /* Traces of any length give the misses and the time of the long trace. */
@@ -569,8 +630,8 @@ static int begin_all(void **state)
 static int end_all(void **state)
 {
     static const char *const names[] = {
-        "random110.rlt", "random40.rlt", "random34.rlt", "random16m.rlt", "stream.rlt",
-        "hot.rlt",       "broken.rlt",   "small.rlt",    "damaged.rlt",   "short.rlt"};
+        "random110.rlt", "random40.rlt", "random34.rlt", "random16m.rlt", "stream.rlt",   "hot.rlt",
+        "broken.rlt",    "small.rlt",    "damaged.rlt",  "short.rlt",     "embedding.rlt"};
     char path[128];
 
     (void)state;
@@ -586,6 +647,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gather_out_of_reach_is_limited),
+        cmocka_unit_test(an_embedding_is_limited_by_its_table),
         cmocka_unit_test(a_short_trace_is_enough),
         cmocka_unit_test(hot_rows_of_a_large_table_hit),
         cmocka_unit_test(the_operator_selects_the_function),
