@@ -138,11 +138,11 @@ static enum status memory_time(const struct costing *c, double *out, struct err 
         struct access_cost cost;
         if (!a->chosen)
             continue;
-        access_cost_read(&c->fp->throughput, &limit, chosen_access(a->kind),
-                         (uint32_t)(a->moved_bytes / a->lines), &cost);
+        const uint64_t each = a->moved_bytes / a->lines;
+        const uint32_t bytes = each > TRACE_SECTOR_BYTES ? (uint32_t)each : TRACE_SECTOR_BYTES;
+        access_cost_read(&c->fp->throughput, &limit, chosen_access(a->kind), bytes, &cost);
         if (!IS_KNOWN(cost.in_reach_ns))
-            access_cost_read(&c->fp->throughput, &limit, ACCESS_READ,
-                             (uint32_t)(a->moved_bytes / a->lines), &cost);
+            access_cost_read(&c->fp->throughput, &limit, ACCESS_READ, bytes, &cost);
         if (!IS_KNOWN(cost.in_reach_ns))
             return err_set(err, STATUS_INCONCLUSIVE, "the fingerprint has no speed of %ss",
                            rlt_kind_name(a->kind));
