@@ -68,7 +68,7 @@ GUPS        := $(if $(NVCC),build/release/reach-gups)
 # The Python examples need the Python package and the compiled kernels in the same build folder.
 EXAMPLE_PY  := $(patsubst clients/%,build/release/%,$(wildcard clients/examples/*.py) $(PYTHON_SRC))
 EXAMPLE_FAT := $(if $(NVCC),build/release/examples/gather.fatbin)
-INJECTED    := $(if $(INJECT_SRC),build/release/libreach-profile.so)
+INJECTED    := build/release/libreach-profile.so
 PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) build/release/reach-lab build/release/reach-profile \
                $(INJECTED) $(EXAMPLES) $(GUPS) $(EXAMPLE_FAT) $(EXAMPLE_PY)
 SPANK       := $(if $(SPANK_H),build/release/reach_spank.so)

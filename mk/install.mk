@@ -70,7 +70,7 @@ install-built:
 	$(if $(SPANK),install -m 755 $(SPANK) $(DESTDIR)$(LIBDIR)/reachd)
 	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) build/release/reach-lab \
 	    build/release/reach-profile $(GUPS) $(DESTDIR)$(BINDIR)
-	$(if $(INJECTED),install -D -m 644 -t $(DESTDIR)$(INJECTDIR) $(INJECTED))
+	install -D -m 644 -t $(DESTDIR)$(INJECTDIR) $(INJECTED)
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd.service >$(DESTDIR)$(UNITDIR)/reachd.service
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd-archive.service >$(DESTDIR)$(UNITDIR)/reachd-archive.service
 	test -e $(DESTDIR)/etc/reachd/reachd.conf || install -m 644 systemd/reachd.conf $(DESTDIR)/etc/reachd

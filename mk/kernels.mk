@@ -37,8 +37,8 @@ endif
 
 # The functions that reach-profile adds to the kernels of a program.
 PROFILE_PATCH := clients/profile/inject/patch.cu
-ifneq ($(and $(NVCC),$(wildcard $(PROFILE_PATCH))),)
-build/kernels/profile_patch.fatbin: $(PROFILE_PATCH) $(wildcard clients/profile/inject/abi.h) build/kernels/flags
+ifneq ($(NVCC),)
+build/kernels/profile_patch.fatbin: $(PROFILE_PATCH) clients/profile/inject/abi.h build/kernels/flags
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) --compile-as-tools-patch -fatbin -o $@ $<
 else

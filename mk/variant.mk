@@ -47,8 +47,7 @@ tests_$(v)   := $(TEST_SRC:%.c=build/$(v)/%)
 papers_$(v)  := $(PAPERS_TEST_SRC:%.c=build/$(v)/%)
 fuzz_$(v)    := $(FUZZ_SRC:%.c=build/$(v)/%)
 fuzzer_$(v)  := $(if $(filter fuzz,$(v)),,build/$(v)/obj/tests/fuzz/replay.o)
-fakelib_$(v) := $(if $(FAKE_SRC),build/$(v)/tests/fakecuda/libcuda.so.1) \
-                $(if $(INJECT_SRC),build/$(v)/tests/fakesanitizer/libsanitizer-public.so)
+fakelib_$(v) := $(if $(FAKE_SRC),build/$(v)/tests/fakecuda/libcuda.so.1 build/$(v)/tests/fakesanitizer/libsanitizer-public.so)
 
 $(patsubst %.c,build/$(v)/obj/%.o,$(wildcard clients/fleet/*.c)): | build/gen/fleet_sql.h build/gen/fleet_page.h
 

@@ -1,11 +1,13 @@
 # Completion of reach-profile for bash. Options come from --help; after them, the words are a command of their own.
 _reach_profile()
 {
-    local cur=$2 prev=$3 i
+    local cur=$2 prev=$3 i options
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) _reach_profile_program $((i + 1)) && return ;;
-        --seconds | --launches | --sanitizer | --keep | --report | --fingerprint | --html | --trace | --output) ((i++)) ;;
+        --seconds | --launches | --sanitizer | --keep | --report | --fingerprint | --html | --trace | --output)
+            ((i++))
+            ;;
         -*) ;;
         *) _reach_profile_program "$i" && return ;;
         esac
@@ -16,7 +18,8 @@ _reach_profile()
     --seconds | --launches) COMPREPLY=() ;;
     *)
         if [[ $cur == -* ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "$("$1" --help 2>/dev/null | grep -o -- '--[a-z][a-z-]*' | sort -u)" -- "$cur")
+            options=$("$1" --help 2>/dev/null | grep -o -- '--[a-z][a-z-]*' | sort -u)
+            mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
         else
             mapfile -t COMPREPLY < <(compgen -c -- "$cur")
         fi

@@ -136,9 +136,6 @@ def the_installed_scripts_run():
 
 @case
 def the_installed_profiler_finds_its_library():
-    injected = os.path.join(ROOT, "build", "release", "libreach-profile.so")
-    if not os.path.exists(injected):
-        raise Skip("this build has no libreach-profile.so")
     wanted = os.path.join(prefix, "lib", "reachd", "libreach-profile.so")
     environment = {"CUDA_INJECTION64_PATH": "", "LD_PRELOAD": "", "REACH_SANITIZER": "/bin/sh"}
     program = ("sh", "-c", "echo $CUDA_INJECTION64_PATH")

@@ -30,8 +30,8 @@ def path(name: str, variable: str) -> str:
 
 
 def program(name: str) -> str | None:
-    """Returns the path of a program of the wheel, build or installation that contains this file, or in PATH. Returns None
-    if there is none."""
+    """Returns the path of a program of the wheel, build or installation that contains this file, or in PATH. Returns
+    None if there is none."""
     here = os.path.dirname(os.path.abspath(__file__))
     near = (os.path.join(here, *folder, name)
             for folder in (("lib",), ("..", ".."), ("..", "..", "..", "..", "bin")))
