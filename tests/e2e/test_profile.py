@@ -29,24 +29,26 @@ print(f"# TEST_SEED={SEED}")
 rng = random.Random(SEED)
 
 
-def patch_on_host():
-    """Compiles the patch for the CPU. The host has no PTX, so the number of a lane comes from its thread."""
+def compiled_with_patch(source, *flags):
+    """Compiles a source that includes the patch for the CPU, which has no PTX: the number of a lane comes from its
+    thread. Returns the path of the program."""
     with open(ROOT + "/clients/profile/inject/patch.cu", encoding="utf-8") as file:
         text, count = re.subn(r'asm\("mov.u32 %0, %%laneid;" : "=r"\((\w+)\)\)', r"\1 = threadIdx.x % 32",
                               file.read())
     equal(count, 1, "instructions of PTX in the patch")
-    source, library = (os.path.join(common.folder, name) for name in ("patch.h", "patch.so"))
-    with open(source, "w", encoding="utf-8") as file:
+    patch, program = (os.path.join(common.folder, name) for name in ("patch.h", source.partition(".")[0]))
+    with open(patch, "w", encoding="utf-8") as file:
         file.write(text)
-    status, _, log = run(CXX, "-std=c++17", "-O1", "-shared", "-fPIC", "-I" + ROOT, f'-DPATCH="{source}"', "-o",
-                         library, ROOT + "/tests/fakesanitizer/patch_on_host.cc")
+    status, _, log = run(CXX, "-std=c++17", "-O1", *flags, "-I" + ROOT, f'-DPATCH="{patch}"', "-o", program,
+                         os.path.join(ROOT, "tests", "fakesanitizer", source))
     equal(status, 0, log)
-    return library
+    return program
 
 
 ENVIRONMENT = {
     "LD_LIBRARY_PATH": os.path.join(RELEASE, "tests", "fakecuda"), "REACH_PROFILE_LIBRARY": LIBRARY,
-    "REACH_SANITIZER": os.path.join(RELEASE, "tests", "fakesanitizer"), "FAKESANITIZER_PATCH": patch_on_host(),
+    "REACH_SANITIZER": os.path.join(RELEASE, "tests", "fakesanitizer"),
+    "FAKESANITIZER_PATCH": compiled_with_patch("patch_on_host.cc", "-shared", "-fPIC"),
     "PYTHONPATH": os.path.join(ROOT, "tests", "e2e"), "REACHD_URL": "unix:/nowhere", "CUDA_INJECTION64_PATH": "",
     "LD_PRELOAD": ""}
 BEGIN = """
@@ -135,6 +137,14 @@ print(table, out)
 often("_Z6gatherPKfPf", script(step(table, 8 * GIB), step(out, 64 * MIB, IN_ORDER, 4, STORE), ns=500000))
 often("_Z4copyPf", script(step(out, 64 * MIB, IN_ORDER, 16), ns=500000))
 """
+
+
+@case
+def the_patch_records_each_access():
+    status, text, log = run(compiled_with_patch("patch_cases.cc", "-Wall", "-Werror", "-Wno-unused-function"),
+                            environment={"TEST_SEED": str(SEED)})
+    equal((status, log), (0, ""), text)
+    equal(text.count("\nok "), 5, text)
 
 
 @case
