@@ -68,12 +68,15 @@ enum status place_map_make(const struct recording *r, uint32_t gpu, struct place
         const uint64_t begin = a->address > last_end ? a->address : last_end;
         const uint64_t end = a->address + a->bytes;
         const enum place place = place_of(a, gpu);
+        const bool is_piece = a->kind == RECORDING_VIRTUAL;
         if (end <= begin)
             continue;
-        if (last && begin == last_end && last->place == place && last->gpu == a->gpu)
+        if (is_piece && last && last->is_piece && begin == last_end && last->place == place &&
+            last->gpu == a->gpu)
             last->bytes += end - begin;
         else
-            out->regions[out->count++] = (struct place_region){begin, end - begin, a->gpu, place};
+            out->regions[out->count++] =
+                (struct place_region){begin, end - begin, a->gpu, place, is_piece};
     }
     return STATUS_OK;
 }

@@ -1,6 +1,6 @@
-/* place.h: the memory behind the addresses of a process, as one GPU sees it. Neighboring
- * allocations of the same place are one region, so that memory which is mapped piece by piece
- * counts as one.
+/* place.h: the memory behind the addresses of a process, as one GPU sees it. An allocation is a
+ * region. Neighboring pieces of virtual memory are one region, because a program maps one array
+ * piece by piece.
  *
  * A map is read-only after it was made, and may be used by any thread. */
 #ifndef REACH_CLIENTS_PROFILE_PLACE_H
@@ -34,6 +34,7 @@ struct place_region {
     uint64_t bytes;
     uint32_t gpu; /* GPU of the allocation */
     enum place place;
+    bool is_piece; /* whether a neighboring piece can continue the region */
 };
 
 struct place_map {

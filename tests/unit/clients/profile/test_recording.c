@@ -241,7 +241,7 @@ static void damaged_recordings_are_refused_or_valid(void **state)
 static void places_follow_from_allocations(void **state)
 {
     struct recording_allocation a[] = {
-        {.gpu = 0, .kind = RECORDING_DEVICE, .address = 0, .bytes = 2 * MIB},
+        {.gpu = 0, .kind = RECORDING_VIRTUAL, .address = 0, .bytes = 2 * MIB},
         {.gpu = 0, .kind = RECORDING_VIRTUAL, .address = 2 * MIB, .bytes = 2 * MIB},
         {.gpu = 1, .kind = RECORDING_DEVICE, .address = 4 * MIB, .bytes = 2 * MIB},
         {.gpu = 0, .kind = RECORDING_PINNED, .address = 7 * MIB, .bytes = MIB / 2},
