@@ -11,6 +11,7 @@
 #include "clients/lab/whatif/whatif.h"
 #include "fingerprint/fingerprint_read.h"
 #include "tests/share.h"
+#include "tests/unit/support/alloc_fail.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -580,6 +581,40 @@ static void damaged_traces_are_refused_or_valid(void **state)
     free(whole);
 }
 
+/* Each allocation fails once. The report then fails, or a row has a reason. */
+static void allocations_that_fail_are_reported(void **state)
+{
+    static const enum recording_kind kinds[] = {RECORDING_DEVICE, RECORDING_PINNED};
+    const struct report_source source = {
+        .count = 1, .folder = folder, .find = find, .context = &fp};
+    struct process p;
+
+    (void)state;
+    write_job("small.rlt", "random", 40 * GIB, 1000);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        bool failed = true;
+        uint64_t n = 0;
+        set_up(&p, "small.rlt", 40 * GIB, 1e6);
+        p.allocation.kind = kinds[i];
+        while (failed) {
+            struct report_source mine = source;
+            struct report made;
+            struct err err = {0};
+            mine.recordings = &p.recording;
+            alloc_fail_begin(++n);
+            const enum status s = report_make(&mine, &made, &err);
+            alloc_fail.armed = false;
+            failed = alloc_fail.failures > 0;
+            assert_true(s == STATUS_OK || (s == STATUS_NO_MEMORY && strlen(err.text) > 10));
+            if (s == STATUS_OK && failed)
+                assert_true(made.sections[0].rows[0].verdict == REPORT_UNKNOWN ||
+                            made.sections[0].rows[0].has_times);
+            report_free(&made);
+        }
+        assert_true(n > 10);
+    }
+}
+
 /* ---- several processes ---- */
 
 static void several_processes_have_a_sum(void **state)
@@ -661,8 +696,10 @@ int main(void)
         cmocka_unit_test(without_a_fingerprint_there_are_footprints),
         cmocka_unit_test(kernels_without_a_trace_say_why),
         cmocka_unit_test(damaged_traces_are_refused_or_valid),
+        cmocka_unit_test(allocations_that_fail_are_reported),
         cmocka_unit_test(several_processes_have_a_sum),
     };
 
+    alloc_fail_install();
     return cmocka_run_group_tests(tests, begin_all, end_all);
 }
