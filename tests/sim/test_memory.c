@@ -46,7 +46,8 @@ static struct {
 
 /* Of advice, by the accesses of the request. `most` is the largest error of a right prediction.
  * Reads of 128 bytes hide translations that take less time than memory, so predictions of shorter
- * rows have a check of their own (docs/planner.md, "Memory"). */
+ * rows have a check of their own. Within the reach, translations may take 1 / 0.9 of the time of
+ * 128 bytes, and a row of 64 bytes takes 0.78 of this time: 1 / 0.9 / 0.78 - 1 is 0.42. */
 enum { LINES, ROWS, SHORT_ROWS, ADVICES };
 static struct {
     const char *const of;
@@ -55,7 +56,7 @@ static struct {
     double worst; /* largest value of |predicted / real - 1| */
 } advised[ADVICES] = {[LINES] = {"reads of 128 bytes", 0.1, 0, 0, 0, 0},
                       [ROWS] = {"other rows from 128 bytes on", 0.1, 0, 0, 0, 0},
-                      [SHORT_ROWS] = {"rows of 64 bytes", 0.3, 0, 0, 0, 0}};
+                      [SHORT_ROWS] = {"rows of 64 bytes", 0.43, 0, 0, 0, 0}};
 
 static uint32_t count_wrong_advice(void)
 {
@@ -311,7 +312,7 @@ static double real_gbps(struct gpu *gpu, const struct fingerprint *fp,
     struct err err = {0};
 
     o = (struct observation){.spec = {.kind = PROBE_READ,
-                                      .repeats = 2,
+                                      .repeats = 8,
                                       .duration_us = 4000,
                                       .seed = 1,
                                       .memory = w->kind,

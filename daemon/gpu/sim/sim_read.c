@@ -35,6 +35,10 @@ enum {
     SAMPLE_LOADS = 4096, /* sampled loads of one instance */
     MIN_SM_LOADS = 64,
     MAX_SM_LOADS = 4096,
+    WARM_LAPS = 2,
+    /* Least and most random loads that warm a level, in units of its entries. */
+    LEAST_WARM_TIMES = 2,
+    MOST_WARM_TIMES = 16,
     CAP_STEPS = 40,         /* halvings on the way to the common cap */
     READ_COSTS_LEAST = 100, /* least cost of a read, in bytes of a long read */
     DIRTY_COSTS = 270
@@ -61,35 +65,57 @@ static uint64_t random_line(struct sim_machine *m, const struct sim_window *w)
     return w->va + rng_below(&m->rng, w->bytes / PROBE_LINE_BYTES) * PROBE_LINE_BYTES;
 }
 
-/* Brings one instance of a level to its steady state. A window that fits is touched part by part.
- * An LRU level holds the last pages of a larger window, which random loads choose. */
-static void warm_instance(struct sim_machine *m, const struct reading *r, const struct sim_level *l,
+static bool fits(const struct sim_level *l, uint64_t bytes)
+{
+    return bytes / l->entry_bytes <= l->entries + l->entries / 8;
+}
+
+/* Loads random lines until most entries of one instance of a level have been replaced. Most loads
+ * may hit a nearer level, and then few of them replace an entry. */
+static void load_randomly(struct sim_machine *m, const struct reading *r, uint32_t level,
                           uint32_t instance)
 {
-    uint64_t part = l->entry_bytes / l->sectors;
+    const struct sim_level *const l = &r->desc->levels[level];
+    const uint64_t least = LEAST_WARM_TIMES * (uint64_t)l->entries;
+    const uint64_t most = MOST_WARM_TIMES * (uint64_t)l->entries;
+    uint64_t made = 0;
+    uint64_t asked = 0;
+    while (made < least || (made < most && asked < l->entries)) {
+        for (uint32_t sm = 0; sm < r->desc->sm_count && made < most; sm++) {
+            struct sim_load load = {0, sm};
+            uint8_t missed = 0;
+            if (l->instance_of_sm[sm] != instance || r->window_of[sm] == PROBE_SM_IDLE)
+                continue;
+            load.va = random_line(m, &r->windows[r->window_of[sm]]);
+            sim_machine_count(m, &load, 1, &missed);
+            asked += missed >= level;
+            made += 1;
+        }
+    }
+}
+
+/* Brings one instance of a level to its steady state. A window that fits is touched part by part,
+ * twice, because a part that a nearer level holds at first does not reach the level. If the windows
+ * do not fit together, the level holds the pages that random loads choose. */
+static void warm_instance(struct sim_machine *m, const struct reading *r, uint32_t level,
+                          uint32_t instance)
+{
+    const struct sim_level *const l = &r->desc->levels[level];
+    const uint64_t part = l->entry_bytes / l->sectors;
     bool done[PROBE_MAX_WINDOWS] = {false};
-    uint64_t random_loads = 0;
+    uint64_t bytes = 0;
     for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
-        uint32_t w = r->window_of[sm];
+        const uint32_t w = r->window_of[sm];
         if (l->instance_of_sm[sm] != instance || w == PROBE_SM_IDLE || done[w])
             continue;
         done[w] = true;
-        const struct sim_window *window = &r->windows[w];
-        if (window->bytes / l->entry_bytes > l->entries + l->entries / 8) {
-            random_loads = (uint64_t)l->entries * 2;
-            continue;
-        }
-        for (uint64_t at = 0; at < window->bytes; at += part)
-            sim_machine_load(m, sm, window->va + at);
+        bytes += r->windows[w].bytes;
+        for (int lap = 0; lap < WARM_LAPS && fits(l, r->windows[w].bytes); lap++)
+            for (uint64_t at = 0; at < r->windows[w].bytes; at += part)
+                sim_machine_load(m, sm, r->windows[w].va + at);
     }
-    while (random_loads > 0) {
-        for (uint32_t sm = 0; sm < r->desc->sm_count && random_loads > 0; sm++) {
-            if (l->instance_of_sm[sm] != instance || r->window_of[sm] == PROBE_SM_IDLE)
-                continue;
-            sim_machine_load(m, sm, random_line(m, &r->windows[r->window_of[sm]]));
-            random_loads--;
-        }
-    }
+    if (!fits(l, bytes))
+        load_randomly(m, r, level, instance);
 }
 
 /* Returns whether a level can limit throughput. Only such levels are warmed up and sampled. */
@@ -103,7 +129,7 @@ static void warm(struct sim_machine *m, const struct reading *r)
     for (uint32_t i = r->desc->level_count; i-- > 0;) {
         const struct sim_level *l = &r->desc->levels[i];
         for (uint32_t k = 0; is_limit(l) && k < l->instance_count; k++)
-            warm_instance(m, r, l, k);
+            warm_instance(m, r, i, k);
     }
 }
 
@@ -139,6 +165,27 @@ static void count_misses(struct sim_machine *m, struct reading *r, const struct 
     }
 }
 
+/* Gives all SMs that share an instance and a window the mean of their misses, because they miss
+ * equally often. Otherwise SMs without a miss in their small samples would not slow down at all. */
+static void pool_misses(struct reading *r, uint32_t level)
+{
+    const struct sim_level *const l = &r->desc->levels[level];
+    double mean[REACH_MAX_SMS] = {0};
+
+    for (uint32_t sm = 0; sm < r->desc->sm_count; sm++) {
+        double sum = 0;
+        uint32_t members = 0;
+        for (uint32_t k = 0; k < r->desc->sm_count; k++)
+            if (l->instance_of_sm[k] == l->instance_of_sm[sm] &&
+                r->window_of[k] == r->window_of[sm]) {
+                sum += r->misses[level][k];
+                members += 1;
+            }
+        mean[sm] = sum / members;
+    }
+    memcpy(r->misses[level], mean, sizeof mean);
+}
+
 static void sample(struct sim_machine *m, struct reading *r)
 {
     struct sim_load loads[REACH_MAX_SMS];
@@ -153,6 +200,9 @@ static void sample(struct sim_machine *m, struct reading *r)
         }
         count_misses(m, r, loads, count);
     }
+    for (uint32_t i = 0; i < r->desc->level_count; i++)
+        if (is_limit(&r->desc->levels[i]))
+            pool_misses(r, i);
 }
 
 static double cost_bytes(struct sim_access access)

@@ -120,6 +120,50 @@ static void miss_share_is_that_of_random_loads(void **state)
     gpu_close(b.gpu);
 }
 
+/* Just beyond the reach, most SMs make few misses in a sample. All of them slow down nevertheless,
+ * because they share the walker. */
+static void few_misses_slow_all_sms(void **state)
+{
+    struct bench b = sim_bench_open(
+        "sms=64 memory=64G l1=2000@2M/64;miss_ns=10 plateau=350 sm_gbps=175 read_noise=0");
+    struct probe_spec spec = read_spec(&(struct sim_desc){.sm_count = 64}, 1);
+    const double expected = 0.1e9 / (1 - 2000.0 / 2100) * PROBE_LINE_BYTES / 1e9;
+    double sum = 0;
+
+    (void)state;
+    spec.point_count = 1;
+    spec.points[0] = 2100 * 2 * MIB;
+    spec.repeats = 8;
+    struct probe_result r = sim_bench_run(&b, &spec);
+    for (size_t row = 0; row < spec.repeats; row++)
+        sum += row_gbps(&r, row) / spec.repeats;
+    assert_true(fabs(sum / expected - 1) < 0.1);
+    probe_result_free(&r);
+    gpu_close(b.gpu);
+}
+
+/* Two groups read one window each. Either window fits the level that both groups share, but both
+ * together do not, so 1 - 8192 / 12800 of all loads miss. */
+static void windows_share_a_level(void **state)
+{
+    struct bench b = sim_bench_open("sms=8 memory=64G l1=16@2M/4 l2=8192@2M/8;miss_ns=10 "
+                                    "plateau=1000 read_noise=0");
+    struct probe_spec spec = read_spec(&(struct sim_desc){.sm_count = 8}, 1);
+    const double expected = 0.1e9 / (1 - 8192.0 / 12800) * PROBE_LINE_BYTES / 1e9;
+
+    (void)state;
+    spec.window_count = 2;
+    for (uint32_t sm = 4; sm < 8; sm++)
+        spec.window_of_sm[sm] = 1;
+    spec.point_count = 1;
+    spec.points[0] = (uint64_t)12800 * 2 * MIB;
+    struct probe_result r = sim_bench_run(&b, &spec);
+    for (size_t row = 0; row < spec.repeats; row++)
+        assert_true(fabs(row_gbps(&r, row) / expected - 1) < 0.1);
+    probe_result_free(&r);
+    gpu_close(b.gpu);
+}
+
 /* Half of the loads go to scattered frames, whose misses take three times as long, so the total
  * time doubles. Runs of the length of a frame are not scattered. */
 static void scattered_misses_cost_more(void **state)
@@ -248,6 +292,8 @@ int main(void)
         cmocka_unit_test(few_loads_in_flight_are_slow),
         cmocka_unit_test(reads_fall_beyond_the_reach_and_windows_help),
         cmocka_unit_test(miss_share_is_that_of_random_loads),
+        cmocka_unit_test(few_misses_slow_all_sms),
+        cmocka_unit_test(windows_share_a_level),
         cmocka_unit_test(scattered_misses_cost_more),
         cmocka_unit_test(kinds_differ_inside_the_reach_alone),
         cmocka_unit_test(idle_sms_read_nothing),
