@@ -95,6 +95,8 @@ struct reach_window {
  *   reach_read_far       a warp loads rows of `row_bytes`, with REACH_FAR_UNROLL loads in flight
  *   reach_atomic_far     the same, and each lane adds 0 to 4 bytes, and uses the result
  *   reach_write_far      the same, and each lane stores 4 bytes of 0
+ *   reach_copy_far       like reach_read_far, and each lane stores what it has loaded to the
+ * output, where the rows of all warps lie side by side, like the rows of a gather
  *   reach_read_sectors   each lane loads 4 bytes of its own random sector of 32 bytes
  *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side
  *   reach_atomic         each lane adds 0 to 8 bytes of a random sector, and uses the result
@@ -120,15 +122,19 @@ struct reach_read_args {
     uint64_t late_ns; /* time that the last accesses may take after the kernel should have ended */
     uint64_t period_lines; /* 0 if no line of the range repeats; otherwise a power of two, and
                               copies begin at `base` */
+    uint64_t output;       /* reach_copy_far: address of the output in device memory */
     uint32_t seed;
     uint32_t readers;      /* number of SMs that are not idle */
     uint32_t random_share; /* of 2^32 */
     uint32_t zero; /* always 0: the value that is added and stored; the compiler cannot assume it */
-    uint32_t gap_lines; /* reach_read_far: lines between two pieces of REACH_PIECE_LINES. The
-                           `lines` of the windows count only the pieces */
-    uint32_t in_flight; /* reach_read_concurrent: 1, 2, 4, 8, 16 or 32 */
-    uint32_t warps;     /* warps of a block; 0 means REACH_READ_THREADS / 32 */
-    uint32_t row_bytes; /* far memory: a power of two from 32 to REACH_FAR_UNROLL * 128 */
+    uint32_t gap_lines;    /* reach_read_far: lines between two pieces of REACH_PIECE_LINES. The
+                              `lines` of the windows count only the pieces */
+    uint32_t in_flight;    /* reach_read_concurrent: 1, 2, 4, 8, 16 or 32 */
+    uint32_t warps;        /* warps of a block; 0 means REACH_READ_THREADS / 32 */
+    uint32_t row_bytes;    /* far memory: a power of two from 32 to REACH_FAR_UNROLL * 128 */
+    uint32_t output_bytes; /* reach_copy_far: length of the output, which is written in a circle; a
+                              power of two */
+    uint32_t pad;
 };
 
 /* The arguments of reach_shared (PROBE_SHARED). */
@@ -253,7 +259,7 @@ REACH_ABI_ASSERT(sizeof(struct reach_cache_point) == 24, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_cache_args) == 168, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 56, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 120, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 160, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 176, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_shared_args) == 104, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_peer_args) == 72, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_window) == 24, "abi");

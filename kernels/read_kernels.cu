@@ -6,6 +6,8 @@
 #include "load.cuh"
 #include "reads.cuh"
 
+enum { FAR_BYTES = REACH_FAR_UNROLL * 128 /* bytes of far memory that a warp accesses at a time */ };
+
 /* The state from which one lane draws line numbers. All lanes draw at once, then the warp reads the
  * 32 lines one after the other. If the warp drew together, drawing would cost ten times as much. */
 struct reader {
@@ -19,6 +21,9 @@ struct reader {
     u32 copies;                         /* copies that the window lies in */
     u32 drawn, turn; /* far memory: the row that this lane has drawn, rows accessed by the warp */
     u32 row_bits;    /* far memory: log2 of the bytes of a row */
+    u64 output;      /* far memory: this lane's place in the output */
+    u32 copied, copy_step, copy_mask; /* far memory: offset of the next rows in the output, bytes
+                                         from rows to rows of this warp, bytes of the output - 1 */
     u32 gap;         /* lines between pieces */
 };
 
@@ -59,6 +64,10 @@ static __device__ struct reader reader_of(const struct reach_read_args *a, u32 r
     r.lines = lines > 0xffffffffu ? 0xffffffffu : (u32)lines;
     r.gap = a->gap_lines;
     r.row_bits = 31 - __clz(a->row_bytes);
+    r.output = a->output + threadIdx.x % 32 * 4;
+    r.copied = (rank * (REACH_READ_THREADS / 32) + warp) * FAR_BYTES;
+    r.copy_step = a->readers * (REACH_READ_THREADS / 32) * FAR_BYTES;
+    r.copy_mask = a->output_bytes - 1;
     r.state = a->seed ^ ((smid * REACH_READ_THREADS + threadIdx.x) * 0x632be5abu);
     if (period_lines && lines > period_lines) {
         r.random_share = a->random_share;
@@ -226,7 +235,7 @@ static __device__ __forceinline__ void store(u64 address, u32 value)
     asm volatile("st.global.cg.u32 [%0], %1;" : : "l"(address), "r"(value) : "memory");
 }
 
-enum far { FAR_READ, FAR_ATOMIC, FAR_WRITE };
+enum far { FAR_READ, FAR_ATOMIC, FAR_WRITE, FAR_COPY };
 
 /* Accesses rows of far memory, only some of the rows that the lanes have drawn. Over a slow link,
  * even these rows take all SMs a millisecond. A warp accesses REACH_FAR_UNROLL lines: several rows,
@@ -238,7 +247,7 @@ template <enum far ACCESS> struct far_rows {
     }
     static __device__ __forceinline__ u32 made(const struct reach_read_args &a)
     {
-        return REACH_FAR_UNROLL * 128 / a.row_bytes;
+        return FAR_BYTES / a.row_bytes;
     }
     static __device__ __forceinline__ void go(struct reader *r, u64 base, u32 zero, u32 *sum)
     {
@@ -251,17 +260,21 @@ template <enum far ACCESS> struct far_rows {
             const u64 row = __shfl_sync(~0u, r->drawn, r->turn + (at >> r->row_bits));
             const u64 byte = (row << r->row_bits) + (at & ((1u << r->row_bits) - 1));
             const u64 place = base + byte + byte / (REACH_PIECE_LINES * 128) * r->gap * 128;
-            if (ACCESS == FAR_READ)
+            if (ACCESS == FAR_READ || ACCESS == FAR_COPY)
                 v[j] = load_line(place);
             else if (ACCESS == FAR_ATOMIC)
                 v[j] = atomic_add(place, zero);
             else
                 store(place, zero);
         }
-        r->turn += (REACH_FAR_UNROLL * 128) >> r->row_bits;
+        r->turn += FAR_BYTES >> r->row_bits;
 #pragma unroll
-        for (int j = 0; j < REACH_FAR_UNROLL; j++)
+        for (int j = 0; j < REACH_FAR_UNROLL; j++) {
             *sum |= v[j];
+            if (ACCESS == FAR_COPY)
+                store(r->output + ((r->copied + j * 128) & r->copy_mask), v[j]);
+        }
+        r->copied += r->copy_step;
     }
 };
 
@@ -410,6 +423,7 @@ READ_KERNEL(reach_read_concurrent, read_lines<true>)
 READ_KERNEL(reach_read_far, access_all<far_rows<FAR_READ>>)
 READ_KERNEL(reach_atomic_far, access_all<far_rows<FAR_ATOMIC>>)
 READ_KERNEL(reach_write_far, access_all<far_rows<FAR_WRITE>>)
+READ_KERNEL(reach_copy_far, access_all<far_rows<FAR_COPY>>)
 READ_KERNEL(reach_read_sectors, access_all<read_sectors>)
 READ_KERNEL(reach_read_blocks, access_all<read_blocks>)
 READ_KERNEL(reach_atomic, access_all<atomics>)

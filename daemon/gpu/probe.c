@@ -76,6 +76,7 @@ static const struct {
     {FIELD(duration_us, SPEC_DURATION), MIN_DURATION_US, MAX_DURATION_US},
     {FIELD(seed, SPEC_DURATION), 0, UINT32_MAX},
     {FIELD(access, SPEC_ACCESS), ACCESS_READ, ACCESS_COUNT - 1},
+    {FIELD(output, SPEC_ACCESS), 0, 1},
     {FIELD(run_bytes, SPEC_ACCESS), 0, UINT64_MAX},
     {FIELD(scattered_bytes, SPEC_ACCESS), 0, UINT64_MAX},
     {FIELD(transaction_bytes, SPEC_TRANSACTION), 0, UINT32_MAX},
@@ -199,6 +200,11 @@ static enum status check_read(const struct probe_spec *spec, struct err *err)
                        spec->memory != MEMORY_DEVICE ? "a power of two from 32 to 1024"
                        : spec->access == ACCESS_READ ? "32, 128 or 512"
                                                      : "32");
+    if (spec->output &&
+        (spec->access != ACCESS_READ || probe_access_bytes(spec) == PROBE_SECTOR_BYTES ||
+         spec->memory == MEMORY_DEVICE || spec->memory == MEMORY_HOST_GATHERED))
+        return fail(err, "output is for reads of 64 bytes or more by SMs, in memory of other kinds "
+                         "than the device's own");
     s = check_windows(spec, err);
     if (s != STATUS_OK)
         return s;
@@ -604,7 +610,7 @@ uint32_t probe_access_bytes(const struct probe_spec *spec)
 
 bool probe_is_line_read(const struct probe_spec *spec)
 {
-    return spec->kind == PROBE_READ && spec->access == ACCESS_READ &&
+    return spec->kind == PROBE_READ && spec->access == ACCESS_READ && !spec->output &&
            probe_access_bytes(spec) == (uint32_t)PROBE_LINE_BYTES;
 }
 

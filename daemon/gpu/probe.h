@@ -79,6 +79,9 @@
  * MEMORY_HOST_GATHERED are gathered by threads of the CPU and copied, for at least `duration_us`;
  * the counts are the gathered rows, divided evenly among the SMs.
  *
+ * With `output`, each lane also stores what it has read to device memory, where the rows lie side
+ * by side, as the rows of a gather do. Only reads of rows in memory of another kind have output.
+ *
  * With `run_bytes`, the first `scattered_bytes` of the region are backed by runs of physical memory
  * of that length, and no run continues the one before. All other memory is as contiguous as the
  * source can make it.
@@ -190,7 +193,7 @@ enum {
     SPEC_SHARED = 1 << 13,    /* warps, in_flight */
     SPEC_CLUSTER = 1 << 14,
     SPEC_DURATION = 1 << 15, /* duration_us, seed */
-    SPEC_ACCESS = 1 << 16,   /* access, run_bytes, scattered_bytes */
+    SPEC_ACCESS = 1 << 16,   /* access, output, run_bytes, scattered_bytes */
     SPEC_TRANSACTION = 1 << 17,
     SPEC_SET_READ = 1 << 18, /* set_read, and the SMs of a side if there are sides */
     SPEC_REGION = 1 << 19,
@@ -248,6 +251,7 @@ struct probe_spec {
     uint32_t transaction_bytes; /* READ, WORKING_SET_READ: bytes that one access moves; 0 means 128.
                                    SHARED: bytes that a lane loads */
     enum set_read set_read;     /* WORKING_SET_READ: the part that an SM reads */
+    uint32_t output;            /* READ: 1 if the rows are also written to device memory */
     uint64_t run_bytes;         /* READ: 0 for no runs, or a power of two times the granule, at most
                                    probe_longest_run */
     uint64_t scattered_bytes;   /* READ: a multiple of run_bytes; 0 if run_bytes is 0 */
@@ -393,7 +397,8 @@ uint64_t probe_largest_point(const struct probe_spec *spec);
 /* READ, WORKING_SET_READ: returns the bytes that one access moves: transaction_bytes, or 128 if
  * that is 0. */
 uint32_t probe_access_bytes(const struct probe_spec *spec);
-/* READ: returns whether an access reads 128 bytes, like the accesses of the throughput curve. */
+/* READ: returns whether an access only reads 128 bytes, like the accesses of the throughput
+ * curve. */
 bool probe_is_line_read(const struct probe_spec *spec);
 
 /* CACHE: returns the step from one element to the next of a scattered cycle of n. The step has no

@@ -108,6 +108,8 @@ void probe_spec_write(struct json_writer *t, const char *name, const struct prob
         json_writer_text(t, "access", access_name(spec->access));
         json_writer_u64(t, "transaction_bytes", probe_access_bytes(spec));
     }
+    if (spec->output)
+        json_writer_bool(t, "output", true);
     if (spec->kind == PROBE_READ && spec->run_bytes > 0)
         json_fields_write(t, run_fields, COUNT(run_fields), 0, spec);
     if (spec->memory != MEMORY_DEVICE)
@@ -126,6 +128,11 @@ static void access_from_json(struct json_reader *in, struct probe_spec *out)
         return;
     json_reader_name(in, "access", &accesses, &out->access);
     json_reader_u32(in, "transaction_bytes", UINT32_MAX, &out->transaction_bytes);
+    if (json_object_get(in->object, "output")) {
+        bool output = false;
+        json_reader_bool(in, "output", &output);
+        out->output = output;
+    }
 }
 
 static void memory_from_json(struct json_reader *in, struct probe_spec *out)

@@ -23,6 +23,7 @@ static const char *const kernel_names[FAKE_KERNELS] = {"reach_census",
                                                        "reach_read_far",
                                                        "reach_atomic_far",
                                                        "reach_write_far",
+                                                       "reach_copy_far",
                                                        "reach_read_concurrent",
                                                        "reach_shared",
                                                        "reach_peer",
@@ -33,11 +34,12 @@ static const char *const kernel_names[FAKE_KERNELS] = {"reach_census",
 
 enum {
     FIRST_READ = 5,
-    READ_CONCURRENT = 13,
-    SHARED = 14,
-    PEER = 15,
-    CACHE_KERNEL = 16,
-    FIRST_SPREAD = 17,
+    COPY_FAR = 13,
+    READ_CONCURRENT = 14,
+    SHARED = 15,
+    PEER = 16,
+    CACHE_KERNEL = 17,
+    FIRST_SPREAD = 18,
     COMPRESSED_COSTS = 5
 };
 
@@ -54,6 +56,7 @@ static const struct sim_access accesses[SHARED - FIRST_READ] = {
     {.access = ACCESS_READ},
     {.access = ACCESS_ATOMIC},
     {.access = ACCESS_WRITE},
+    {.access = ACCESS_READ},
     {.access = ACCESS_READ, .bytes = 128},
 };
 
@@ -247,6 +250,18 @@ static void find_scattered(const struct launch *l, const struct sim_window *regi
     }
     access->scattered_va = region->va;
     access->scattered_bytes = end - first - region->va;
+}
+
+/* The output is memory of the device, and longer than what all warps write at a time. */
+static bool is_output(const struct launch *l, const struct reach_read_args *a)
+{
+    const uint64_t least =
+        (uint64_t)a->readers * REACH_READ_THREADS / WARP * REACH_FAR_UNROLL * 128;
+    uint64_t first;
+
+    return a->output_bytes > least && (a->output_bytes & (a->output_bytes - 1)) == 0 &&
+           fake_is_mapped(a->output, a->output_bytes) &&
+           fake_machine_at(l->device, a->output, &first) == l->device->machine;
 }
 
 static cu_result run_read(const struct launch *l, struct sim_access access,
@@ -518,6 +533,8 @@ cu_result fake_kernel_run(const char *name, int device, unsigned blocks, unsigne
     if (kernel == SHARED)
         return run_shared(&l, threads, args);
     struct sim_access access = accesses[kernel - FIRST_READ];
+    if (kernel == COPY_FAR && !is_output(&l, args))
+        return illegal("output");
     if (kernel == READ_CONCURRENT) {
         const struct reach_read_args *const a = args;
         if (threads != a->warps * WARP)

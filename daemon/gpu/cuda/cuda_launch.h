@@ -46,6 +46,7 @@ enum {
     X(KERNEL_READ_FAR, reach_read_far)                                                             \
     X(KERNEL_ATOMIC_FAR, reach_atomic_far)                                                         \
     X(KERNEL_WRITE_FAR, reach_write_far)                                                           \
+    X(KERNEL_COPY_FAR, reach_copy_far)                                                             \
     X(KERNEL_READ_SECTORS, reach_read_sectors)                                                     \
     X(KERNEL_READ_BLOCKS, reach_read_blocks)                                                       \
     X(KERNEL_ATOMIC, reach_atomic)                                                                 \

@@ -173,8 +173,10 @@ enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,
     const size_t count = probe_value_count(spec, probe->sm_count);
     const struct cuda_read_range range =
         spec->memory == MEMORY_DEVICE
-            ? (struct cuda_read_range){arena->bulk.base, arena->bulk.handle_bytes}
-            : (struct cuda_read_range){memory->range.base, memory->range.period_bytes};
+            ? (struct cuda_read_range){arena->bulk.base, arena->bulk.handle_bytes, 0, 0}
+            : (struct cuda_read_range){
+                  memory->range.base, memory->range.period_bytes, arena->bulk.base,
+                  arena->plain ? arena->range_bytes : arena->bulk.handle_bytes};
     const bool watches =
         spec->kind == PROBE_CHASE || spec->kind == PROBE_ROUND || spec->kind == PROBE_PAIRS;
     uint32_t interruptions = 0;

@@ -10,7 +10,8 @@ enum {
     /* The reads before the count take the duration of the run divided by this number. They fill
      * every TLB and start all SMs. */
     READ_WARM_DIVISOR = 2,
-    LATE_DIVISOR = 4
+    LATE_DIVISOR = 4,
+    MOST_OUTPUT_BYTES = 1 << 30
 };
 
 _Static_assert(CUDA_AT_TABLE + REACH_MAX_SMS * sizeof(struct reach_window) <= CUDA_AT_LINES,
@@ -80,6 +81,8 @@ static enum cuda_kernel read_kernel(const struct probe_spec *spec)
                                                        [ACCESS_WRITE] = KERNEL_WRITE_FAR};
     const bool sectors = probe_access_bytes(spec) == (uint32_t)PROBE_SECTOR_BYTES;
 
+    if (spec->output)
+        return KERNEL_COPY_FAR;
     if (spec->memory != MEMORY_DEVICE && !sectors)
         return far[spec->access];
     if (spec->access == ACCESS_ATOMIC)
@@ -97,6 +100,16 @@ static uint64_t period_lines(const struct cuda_read_range *range, uint32_t reade
 {
     const uint64_t lines = range->period_bytes / PROBE_LINE_BYTES;
     return lines >= (uint64_t)readers * REACH_READ_THREADS * REACH_BLOCK_LINES ? lines : 0;
+}
+
+/* Returns the largest power of two that the output holds, at most MOST_OUTPUT_BYTES. */
+static uint32_t output_bytes(const struct cuda_read_range *range)
+{
+    uint32_t bytes = range->output_bytes > 0;
+
+    while (bytes > 0 && bytes < MOST_OUTPUT_BYTES && bytes <= range->output_bytes / 2)
+        bytes *= 2;
+    return bytes;
 }
 
 /* The arguments of one launch. */
@@ -134,6 +147,8 @@ static enum status read_once(const struct cuda_probe *p, const struct cuda_read_
         .in_flight = r->in_flight,
         .warps = r->warps,
         .row_bytes = probe_access_bytes(spec),
+        .output = range->output,
+        .output_bytes = output_bytes(range),
         .random_share = random_share(r->region_bytes, period * PROBE_LINE_BYTES),
     };
     enum status s;

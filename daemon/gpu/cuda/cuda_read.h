@@ -11,6 +11,8 @@
 struct cuda_read_range {
     cu_deviceptr base;
     uint64_t period_bytes; /* period of the memory behind the range; 0 if it does not repeat */
+    cu_deviceptr output;   /* device memory for the output of a probe that has output */
+    uint64_t output_bytes;
 };
 
 enum status cuda_read_run(const struct cuda_probe *p, const struct cuda_read_range *range,

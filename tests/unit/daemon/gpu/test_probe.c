@@ -153,6 +153,29 @@ static void other_kinds_of_access_pass(void **state)
     assert_false(probe_is_line_read(&walk));
 }
 
+/* Only reads of rows of 64 bytes or more by SMs, in memory of other kinds, have output. Such reads
+ * do not belong to the curve. */
+static void only_far_rows_have_output(void **state)
+{
+    (void)state;
+    for (int kind = MEMORY_DEVICE; kind < MEMORY_KIND_COUNT; kind++)
+        for (uint32_t bytes = 32; bytes <= 1024; bytes *= 2)
+            for (int access = ACCESS_READ; access < ACCESS_COUNT; access++) {
+                struct probe_spec spec = reads();
+                spec.memory = (enum memory_kind)kind;
+                spec.access = (enum access)access;
+                spec.transaction_bytes = bytes;
+                const bool is_fine = probe_check(&spec, NULL, NULL) == STATUS_OK;
+                spec.output = 1;
+                assert_int_equal(probe_check(&spec, NULL, NULL) == STATUS_OK,
+                                 is_fine && kind != MEMORY_DEVICE && kind != MEMORY_HOST_GATHERED &&
+                                     bytes >= 64 && access == ACCESS_READ);
+                assert_false(probe_is_line_read(&spec));
+                spec.output = 2;
+                assert_int_equal(probe_check(&spec, NULL, NULL), STATUS_INVALID_ARGUMENT);
+            }
+}
+
 /* Runs are whole granules that the source can lay out, within one region from 0 on. */
 static void runs_are_checked(void **state)
 {
@@ -518,6 +541,7 @@ int main(void)
         cmocka_unit_test(names_go_both_ways),
         cmocka_unit_test(complete_specs_pass),
         cmocka_unit_test(other_kinds_of_access_pass),
+        cmocka_unit_test(only_far_rows_have_output),
         cmocka_unit_test(each_field_is_checked),
         cmocka_unit_test(value_counts_follow_the_table),
         cmocka_unit_test(a_source_may_lack_shared_memory_and_clusters),

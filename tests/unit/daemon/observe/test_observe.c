@@ -462,6 +462,31 @@ static void test_node(void **state)
     }
 }
 
+/* A document has `output` only if the probe writes what it reads. */
+static void test_output(void **state)
+{
+    struct probe_spec spec = {.kind = PROBE_READ,
+                              .point_count = 1,
+                              .points = {1 << 20},
+                              .repeats = 1,
+                              .duration_us = 1000,
+                              .transaction_bytes = 256,
+                              .window_count = 1,
+                              .window_sms = 1,
+                              .memory = MEMORY_HOST_PINNED};
+    struct probe_spec out;
+    struct err err = {0};
+
+    (void)state;
+    for (spec.output = 0; spec.output <= 1; spec.output++) {
+        json_t *const json = AS_JSON(probe_spec_write, &spec);
+        assert_int_equal(json_is_true(json_object_get(json, "output")), spec.output);
+        assert_int_equal(probe_spec_from_json(json, &out, &err), STATUS_OK);
+        assert_true(probe_same(&spec, &out));
+        json_decref(json);
+    }
+}
+
 /* If a spec was not checked, reading it causes no access outside its arrays. */
 static void test_absurd_spec(void **state)
 {
@@ -574,6 +599,7 @@ int main(void)
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_node),
+        cmocka_unit_test(test_output),
         cmocka_unit_test(test_absurd_spec),
         cmocka_unit_test(test_accessors),
         cmocka_unit_test(test_set),
