@@ -22,6 +22,9 @@ enum {
     MEMORY_READ_US = 1500,
     MEMORY_RATE_US = 3000,
     GATHER_US = 20000, /* several batches of the CPU */
+    /* A job writes some 30 MiB until the L2 of an H200 has page tables and output in a steady
+     * proportion. Pinned memory takes 4 ms for it, and 5 ms are not counted. */
+    OUTPUT_US = 10000,
     ROW_TIMES = 2,
     MEMORY_REPEATS = 2,
     MEMORY_SEED = 20241
@@ -81,6 +84,7 @@ struct memory_plan {
     const struct observation_set *set;
     const struct sm_partition *groups; /* groups of SMs that share a TLB; NULL if unknown */
     struct memory_estimate e;
+    enum depth depth;
     uint64_t most_bytes; /* longest range of the kind */
     bool is_alias;       /* the range is an alias: one handle that is mapped repeatedly */
     uint32_t read_us;    /* microseconds of reads of one region */
@@ -93,7 +97,7 @@ struct memory_plan {
 static bool same_read(const struct probe_spec *a, const struct probe_spec *b)
 {
     return a->access == b->access && probe_access_bytes(a) == probe_access_bytes(b) &&
-           a->window_count == b->window_count &&
+           a->output == b->output && a->window_count == b->window_count &&
            memcmp(a->window_of_sm, b->window_of_sm, sizeof a->window_of_sm) == 0;
 }
 
@@ -343,6 +347,25 @@ static bool add_rows(struct memory_plan *p)
     return any;
 }
 
+/* Adds rows of far memory of the host that are also written to device memory. Page walks are slower
+ * if the output evicts page tables from the L2. The region must be far out of reach, because few
+ * reads walk otherwise, and page tables of a short region stay in the L2. */
+static bool add_output(struct memory_plan *p)
+{
+    enum { FAR_TIMES = 8 };
+    struct probe_spec spec = read_spec(p, true);
+    const uint64_t longest = p->e.naive.points[p->e.naive.count - 1].at;
+
+    if (p->depth != DEPTH_MEMORY || !memory_kind_is_host(p->e.kind) || p->e.reach.reach == 0 ||
+        p->e.reach.onset == 0 || longest < FAR_TIMES * p->e.reach.onset)
+        return false;
+    spec.output = 1;
+    spec.transaction_bytes = FINGERPRINT_WRITTEN_BYTES;
+    spec.repeats = 1;
+    spec.duration_us = OUTPUT_US;
+    return add_region(p, &spec, longest);
+}
+
 static uint64_t power_of_two(uint64_t v)
 {
     uint64_t p = 1;
@@ -483,8 +506,9 @@ static uint64_t expected_ms(const struct memory_plan *p)
  * short. */
 static bool schedule_kind(struct memory_plan *p, bool in_detail)
 {
-    static bool (*const steps[])(struct memory_plan * p) = {
-        add_windows, add_alone, add_counts, add_rates, add_rows, add_walks, add_gathers};
+    static bool (*const steps[])(struct memory_plan * p) = {add_windows, add_alone,  add_counts,
+                                                            add_rates,   add_rows,   add_output,
+                                                            add_walks,   add_gathers};
 
     if (!p->e.tried)
         return p->left >= (nsec_t)expected_ms(p) * NSEC_PER_MSEC && add_curve(p);
@@ -509,6 +533,7 @@ bool memory_probes_next(const struct observation_set *set, const struct structur
     const int k = s->window_level;
     struct memory_plan p = {
         .set = set,
+        .depth = depth,
         .read_us = depth == DEPTH_MEMORY ? MEMORY_STEADY_US : MEMORY_READ_US,
         .left = spent < ms * NSEC_PER_MSEC ? ms * NSEC_PER_MSEC - spent : 0,
         .out = out,

@@ -822,6 +822,12 @@ static const struct member memory_members[] = {
             "Throughput of naive access over the largest probed region, if this region is out of "
             "reach."),
      IN_MEMORY, EVIDENCE(memory_facts, beyond_gbps), MEASURED},
+    {NUMBER(memory_facts, written_factor,
+            "Throughput of reads of 256 bytes over probed_bytes whose rows are also written to "
+            "memory of the GPU, divided by the throughput without writes. The member is omitted if "
+            "writes do not slow the reads."),
+     FOR_PLANNER, OPTIONAL, IN_MEMORY, EVIDENCE(memory_facts, written_factor), MEASURED, POSITIVE,
+     .max = 1, .label = "share of the speed with output"},
     {NUMBER(memory_facts, latency_cycles, "Cycles of one load within the reach."), IN_MEMORY,
      EVIDENCE(memory_facts, latency_cycles), MEASURED, DIFFED},
     {NUMBER(memory_facts, beyond_latency_cycles, "Cycles of one load out of reach."), IN_MEMORY,

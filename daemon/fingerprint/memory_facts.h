@@ -13,6 +13,7 @@ enum {
     FINGERPRINT_LEAST_MEMORY = MEMORY_HOST_PAGEABLE - 1,
     FINGERPRINT_MAX_MEMORY_CURVE = 24,
     FINGERPRINT_MAX_ROWS = 6,
+    FINGERPRINT_WRITTEN_BYTES = 256, /* rows of written_factor */
     FINGERPRINT_MAX_NODES = 16
 };
 
@@ -55,6 +56,7 @@ struct memory_facts {
     struct maybe_u64 group_onset_bytes;
     struct maybe_u64 entry_bytes;
     struct maybe_f64 beyond_gbps;
+    struct maybe_f64 written_factor;
     struct maybe_f64 latency_cycles;
     struct maybe_f64 beyond_latency_cycles;
     struct maybe_u32 sms_to_fill;
@@ -68,8 +70,8 @@ struct memory_facts {
     struct memory_node nodes[FINGERPRINT_MAX_NODES];
     struct memory_evidence {
         struct evidence plateau_gbps, reach_bytes, windows_reach_bytes, group_reach_bytes,
-            entry_bytes, beyond_gbps, latency_cycles, beyond_latency_cycles, sms_to_fill,
-            write_gbps, atomic_gbps;
+            entry_bytes, beyond_gbps, written_factor, latency_cycles, beyond_latency_cycles,
+            sms_to_fill, write_gbps, atomic_gbps;
     } evidence;
 };
 

@@ -279,6 +279,8 @@ static void compare(const struct sim_desc *d, const struct memory_facts *m)
           is_near(m->beyond_latency_cycles, low + k->gpu_miss_cycles,
                   low + k->group_miss_cycles + k->gpu_miss_cycles),
           m->beyond_latency_cycles.v);
+    /* The model has no L2 that output fills. */
+    count(name, "written_factor", IS_KNOWN(m->written_factor) ? WRONG : RIGHT, m->written_factor.v);
     count(name, "sms_to_fill", score_fewest(k, d->sm_count, m->sms_to_fill), m->sms_to_fill.v);
 }
 

@@ -334,6 +334,8 @@ class KindOfMemory(Document):
     entry_bytes_reason: str
     beyond_gbps: Optional[float]
     beyond_gbps_reason: str
+    written_factor: Optional[float]
+    written_factor_reason: str
     latency_cycles: Optional[float]
     latency_cycles_reason: str
     beyond_latency_cycles: Optional[float]

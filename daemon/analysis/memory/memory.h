@@ -70,6 +70,7 @@ struct memory_estimate {
     struct memory_point near;     /* cycles of a load within the reach */
     struct memory_point rates[ACCESS_COUNT]; /* GB/s of 32 bytes; index ACCESS_READ is empty */
     struct memory_row rows[FINGERPRINT_MAX_ROWS];
+    struct memory_point written; /* GB/s over the longest region of rows that are also written */
     struct memory_bounds reach, windows_reach, group_reach;
 };
 

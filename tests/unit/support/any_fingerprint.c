@@ -539,6 +539,9 @@ static void any_memory(struct rng *r, struct fingerprint *fp)
             IS_KNOWN(m->reach_bytes) ? KNOWN_U64(m->reach_bytes.v + 64) : any_u64(r, 1);
         any_evidence(r, IS_KNOWN(m->reach_bytes), &m->evidence.reach_bytes);
         m->entry_bytes = any_u64(r, 1);
+        m->written_factor =
+            rng_below(r, 2) ? KNOWN_F64(0.1 + 0.9 * rng_unit(r)) : UNKNOWN_F64(REASON_NOT_MEASURED);
+        any_evidence(r, IS_KNOWN(m->written_factor), &m->evidence.written_factor);
         m->latency_cycles = any_f64(r);
         m->sms_to_fill = any_u32(r);
         m->atomic_gbps = any_f64(r);

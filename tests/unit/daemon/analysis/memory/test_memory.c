@@ -336,6 +336,55 @@ static void what_was_added_comes_last(void **state)
     assert_false(next(DEPTH_MEMORY, &step));
 }
 
+/* Adds an answer in which all reads are equally fast, and all loads take equally long. */
+static void add_any(const struct probe_spec *spec)
+{
+    const uint32_t count = (uint32_t)probe_value_count(spec, SMS);
+
+    add(spec, count, REASON_NONE);
+    for (uint32_t i = 0; i < count; i++)
+        set.items[set.count - 1].result.values[i] = RUN_NS;
+}
+
+/* Answers all probes of pinned memory at this depth, and returns the number of probes with
+ * output. */
+static uint32_t count_output(enum depth depth, uint64_t longest)
+{
+    static struct campaign_step step;
+    uint32_t probes = 0;
+
+    while (next(depth, &step) && step.specs[0].memory == MEMORY_HOST_PINNED)
+        for (uint32_t i = 0; i < step.spec_count; i++) {
+            const struct probe_spec *const spec = &step.specs[i];
+            if (spec->output) {
+                probes += 1;
+                assert_int_equal(spec->transaction_bytes, FINGERPRINT_WRITTEN_BYTES);
+                assert_int_equal(spec->point_count, 1);
+                assert_int_equal(spec->points[0], longest);
+            }
+            add_any(spec);
+        }
+    return probes;
+}
+
+/* Memory of the host is read once with output, at depth memory, if the longest region has eight
+ * times the bytes of the onset. */
+static void output_is_probed_far_out_of_reach(void **state)
+{
+    for (int is_far = 0; is_far < 2; is_far++) {
+        const uint64_t longest = (is_far ? 5376 : 5312) * MIB;
+        const struct probe_spec managed = read_spec(MEMORY_MANAGED_HOST);
+        observation_set_free(&set);
+        (void)setup(state);
+        set.limits.host_memory_bytes = 8 * GIB;
+        add(&managed, 0, REASON_NOT_PERMITTED);
+        add_curve(MEMORY_HOST_PINNED, cliff, CLIFF);
+        add_read(read_spec(MEMORY_HOST_PINNED), longest, 5);
+        assert_int_equal(count_output(DEPTH_FULL, longest), 0);
+        assert_int_equal(count_output(DEPTH_MEMORY, longest), is_far);
+    }
+}
+
 /* If the L2 cache holds this kind of memory, only regions of many times the cache size count. */
 static void managed_memory_on_the_device_is_probed_far_beyond_the_cache(void **state)
 {
@@ -416,6 +465,34 @@ static void rows_are_found(void **state)
     assert_true(IS_KNOWN(m->rows[1].plateau_gbps) && !IS_KNOWN(m->rows[1].probed_gbps));
 }
 
+/* Rows that are also written count over the longest region, and only if they are clearly slower.
+ * They are neither a part of the curve nor rows without output. */
+static void output_is_compared(void **state)
+{
+    static const double points[][2] = {{1, 50}, {512, 50}, {2048, 10}};
+    struct probe_spec read = read_spec(MEMORY_HOST_PINNED);
+    struct probe_spec copy = read;
+    struct fingerprint fp;
+
+    (void)state;
+    read.transaction_bytes = copy.transaction_bytes = 256;
+    copy.output = 1;
+    add_curve(MEMORY_HOST_PINNED, points, 3);
+    add_read(copy, 2048 * MIB, 15);
+    assert_int_equal(derive(&fp, MEMORY_HOST_PINNED)->written_factor.reason, REASON_NOT_MEASURED);
+    add_read(read, 512 * MIB, 50);
+    add_read(read, 2048 * MIB, 20);
+    const struct memory_facts *m = derive(&fp, MEMORY_HOST_PINNED);
+    assert_float_equal(m->written_factor.v, 0.75, 0.01);
+    assert_int_equal(m->curve_count, 3);
+    assert_int_equal(m->row_count, 1);
+    assert_float_equal(m->rows[0].probed_gbps.v, 20, 0.01);
+    copy.seed += 1;
+    add_read(copy, 2048 * MIB, 19.7);
+    m = derive(&fp, MEMORY_HOST_PINNED);
+    assert_false(IS_KNOWN(m->written_factor) || m->evidence.written_factor.method);
+}
+
 /* A reach is unlimited only if more host memory was allowed than the probe took. */
 static void a_limit_hides_the_reach(void **state)
 {
@@ -469,6 +546,8 @@ int main(void)
         TEST(managed_memory_on_the_device_is_probed_far_beyond_the_cache),
         TEST(a_probe_that_is_always_disturbed_is_given_up),
         TEST(rows_are_found),
+        TEST(output_is_compared),
+        TEST(output_is_probed_far_out_of_reach),
         TEST(a_limit_hides_the_reach),
         TEST(a_range_fits_the_limit),
     };
