@@ -9,13 +9,14 @@
 #include "planner/host_batch.h"
 #include "planner/next_step.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 /* RATE_BYTES is the size of the writes and atomics that were measured in other kinds of memory
  * within the reach only. */
-enum { RATE_BYTES = 32, LEAD_BYTES = 96, REACH_TEXT_BYTES = 160 };
+enum { RATE_BYTES = 32, LEAD_BYTES = 96, REACH_TEXT_BYTES = 160, MOVED_TEXT_BYTES = 64 };
 
 _Static_assert(2 + FINGERPRINT_MAX_ROWS <= FINGERPRINT_MAX_RATES, "the rates of a kind");
 
@@ -66,6 +67,8 @@ struct advising {
     struct memory_answer *out;
     struct maybe_f64 device_gbps;   /* speed of naive accesses in device memory */
     struct maybe_f64 in_reach_gbps; /* speed of accesses within the reach of device memory */
+    double moved_bytes; /* bytes of device memory that the job reads and writes with an access of
+                           host memory */
 };
 
 /* ---- what there is ---- */
@@ -310,6 +313,7 @@ static void add_device(struct advising *a)
                                     .accesses = a->request->accesses,
                                     .launch_us = a->request->launch_us,
                                     .input_bytes = a->request->input_bytes,
+                                    .written_bytes = a->request->written_bytes,
                                     .fingerprint_id = a->out->fingerprint_id};
     struct strategy_answer plan;
     struct err err;
@@ -375,8 +379,36 @@ static void add_extrapolated(const struct memory_facts *m, struct throughput *t)
                KNOWN_F64(1 / (1 / last->naive_gbps.v + more)));
 }
 
+/* Returns the share of the L2 that the job's own data take from page tables, if each access moves
+ * these bytes and loads one line of page tables. */
+static double share_of_l2(double moved_bytes)
+{
+    return moved_bytes / (moved_bytes + FINGERPRINT_CURVE_BYTES);
+}
+
+/* Returns the time of accesses out of reach in these bytes, relative to accesses without input and
+ * output (docs/planner.md, "Input and output"). */
+static double slowdown(const struct advising *a, const struct memory_facts *m, uint64_t bytes)
+{
+    if (!IS_KNOWN(m->written_factor))
+        return 1;
+    return 1 + (1 / m->written_factor.v - 1) * share_of_l2(a->moved_bytes) /
+                   share_of_l2(FINGERPRINT_WRITTEN_BYTES) *
+                   fmin(1, (double)bytes / (double)m->probed_bytes.v);
+}
+
+/* Returns the number of a region with the job's input and output. */
+static struct maybe_f64 slowed(const struct advising *a, const struct memory_facts *m,
+                               uint64_t bytes, double plateau_gbps, struct maybe_f64 gbps)
+{
+    if (IS_KNOWN(gbps) && gbps.v < REACHED * plateau_gbps)
+        gbps.v /= slowdown(a, m, bytes);
+    return gbps;
+}
+
 /* Writes the measurements for this choice to `*out` in the form that access_cost_read takes. */
-static void read_curve(const struct memory_facts *m, enum strategy s, struct throughput *out)
+static void read_curve(const struct advising *a, const struct memory_facts *m, enum strategy s,
+                       struct throughput *out)
 {
     memset(out, 0, sizeof(*out));
     out->plateau_gbps = m->plateau_gbps;
@@ -388,7 +420,9 @@ static void read_curve(const struct memory_facts *m, enum strategy s, struct thr
     for (uint32_t i = 0; i < m->curve_count; i++) {
         if (s == STRATEGY_WINDOWS)
             add_windows_edge(m, &m->curve[i], out);
-        add_region(out, m->curve[i].region_bytes, column_of(&m->curve[i], s));
+        add_region(out, m->curve[i].region_bytes,
+                   slowed(a, m, m->curve[i].region_bytes, out->plateau_gbps.v,
+                          column_of(&m->curve[i], s)));
     }
     out->rates[out->rate_count++] = (struct access_rate){
         .access = ACCESS_ATOMIC, .transaction_bytes = RATE_BYTES, .plateau_gbps = m->atomic_gbps};
@@ -448,6 +482,15 @@ static bool is_below_curve(const struct memory_facts *m, const struct throughput
            t->curve[1].naive_gbps.v < REACHED * t->plateau_gbps.v;
 }
 
+/* Returns whether the input and output of the job slow its accesses with this strategy. */
+static bool is_slowed(const struct advising *a, const struct memory_facts *m, enum strategy s)
+{
+    const struct maybe_u64 reach = s == STRATEGY_WINDOWS ? m->windows_reach_bytes : m->reach_bytes;
+
+    return IS_KNOWN(m->written_factor) && a->moved_bytes > 0 && IS_KNOWN(reach) &&
+           a->request->bytes > reach.v;
+}
+
 static enum choice_basis kind_basis(const struct advising *a, const struct memory_facts *m,
                                     const struct access_cost *cost, bool factor_is_known,
                                     const struct memory_choice *w)
@@ -467,7 +510,7 @@ static enum choice_basis kind_basis(const struct advising *a, const struct memor
         return CHOICE_SCALED;
     if (bytes > w->probed_bytes.v)
         return CHOICE_EXTRAPOLATED;
-    return cost->basis == BASIS_MEASURED &&
+    return cost->basis == BASIS_MEASURED && !is_slowed(a, m, w->strategy) &&
                    is_probed(m->curve, m->curve_count, w->strategy, bytes) &&
                    (is_curve || (factor_is_known && w->strategy != STRATEGY_WINDOWS &&
                                  bytes == w->probed_bytes.v))
@@ -497,7 +540,7 @@ static void predict(const struct advising *a, const struct memory_facts *m, stru
     struct throughput t;
     struct access_cost cost;
 
-    read_curve(m, w->strategy, &t);
+    read_curve(a, m, w->strategy, &t);
     w->probed_bytes = KNOWN_U64(t.curve[t.curve_count - 1].region_bytes);
     add_extrapolated(m, &t);
     const struct maybe_f64 factor = read_cost(a, m, &t, &cost);
@@ -562,8 +605,12 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
     char asked[FORMAT_SIZE_BYTES];
     char probed[FORMAT_SIZE_BYTES];
     char reach[REACH_TEXT_BYTES];
+    char moved[MOVED_TEXT_BYTES] = "";
 
     format_size_pair(a->request->bytes, w->probed_bytes.v, asked, probed);
+    if (is_slowed(a, m, w->strategy))
+        snprintf(moved, sizeof(moved), ", with %.4g bytes of input and output for each access",
+                 a->moved_bytes);
     reach_text(m, reach);
     if (!IS_KNOWN(w->probed_gbps))
         snprintf(w->why, sizeof(w->why), "%s: %ss of this memory were not measured%s.", lead,
@@ -572,8 +619,8 @@ static void write_why(const struct advising *a, const struct memory_facts *m, co
         snprintf(w->why, sizeof(w->why), "%s: not known for %s; %s were probed, at %s%s.", lead,
                  asked, probed, format_rate(w->probed_gbps, rate), reach);
     else
-        snprintf(w->why, sizeof(w->why), "%s: %s, %s%s.", lead, format_rate(w->gbps, rate),
-                 rests[w->basis], reach);
+        snprintf(w->why, sizeof(w->why), "%s: %s, %s%s%s.", lead, format_rate(w->gbps, rate),
+                 rests[w->basis], moved, reach);
 }
 
 /* Fills in what fills the link. By Little's law, the bytes in flight on a full link are its
@@ -685,7 +732,7 @@ static void add_batch_choices(struct advising *a, const struct memory_facts *m)
     if (a->request->accesses == 0 || !memory_kind_is_host(m->kind) || !IS_KNOWN(m->reach_bytes) ||
         !IS_KNOWN(m->entry_bytes) || a->request->bytes <= m->reach_bytes.v)
         return;
-    read_curve(m, STRATEGY_NAIVE, &t);
+    read_curve(a, m, STRATEGY_NAIVE, &t);
     const uint64_t probed = t.curve[t.curve_count - 1].region_bytes;
     add_extrapolated(m, &t);
     (void)read_cost(a, m, &t, &cost);
@@ -896,6 +943,14 @@ static void write_next_step(const struct advising *a)
 
 /* ---- the answer ---- */
 
+/* By default, a job that reads copies what it reads. */
+static double moved_bytes(const struct memory_request *request, uint32_t element_bytes)
+{
+    const double copied = request->access == ACCESS_READ ? element_bytes : 0;
+
+    return request->input_bytes + (request->written_bytes > 0 ? request->written_bytes : copied);
+}
+
 enum status memory_choices_rank(const struct fingerprint *fp, const struct memory_request *request,
                                 struct memory_answer *out, struct err *err)
 {
@@ -911,6 +966,7 @@ enum status memory_choices_rank(const struct fingerprint *fp, const struct memor
         s = check_location(fp, request, err);
     if (s != STATUS_OK)
         return s;
+    a.moved_bytes = moved_bytes(request, out->element_bytes);
     if (is_at_location(MEMORY_DEVICE, request->location))
         add_device(&a); /* the speed of device memory also limits managed memory at the device */
     if (!is_requested(request, MEMORY_DEVICE))

@@ -139,7 +139,14 @@ static const struct param rows[] = {
     {"written_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
      .about = "The number of bytes of output per access that are written exactly once, such as the "
               "rows of a gather. By default the job has no such output.",
-     .uses = {[PLANNER_PLAN] = ONE(job_request, written_bytes)}},
+     .uses = {[PLANNER_PLAN] = ONE(job_request, written_bytes),
+              [PLANNER_MEMORY] =
+                  ONE(memory_request, written_bytes,
+                      .about = "The number of bytes of output per access that are written to "
+                               "memory of the GPU, in order. The default for reads of host memory "
+                               "is the element, as in a gather; otherwise the job has no output. A "
+                               "job that reads without output gives a small number, such as "
+                               "0.001.")}},
     {"partition_bytes", PARAM_REAL, "n", .most = STRATEGY_MAX_INPUT_BYTES,
      .about = "The number of bytes that a partition writes per access. The default is input_bytes, "
               "or 8 if positions are computed.",

@@ -68,6 +68,7 @@ struct memory_request {
     uint64_t accesses;
     double launch_us;
     double input_bytes;
+    double written_bytes;
     const char *fingerprint_id; /* may be NULL, as in job_request */
 };
 

@@ -356,7 +356,8 @@ class Reach:
     def memory(self, gpu: GpuName, bytes: Optional[Size] = None, *, access: Optional[str] = None,
                element: Optional[Size] = None, accesses: Optional[SupportsIndex] = None,
                launch_us: Optional[Number] = None, input_bytes: Optional[Number] = None,
-               location: Optional[str] = None, kind: Optional[str] = None) -> answers.Memory:
+               written_bytes: Optional[Number] = None, location: Optional[str] = None,
+               kind: Optional[str] = None) -> answers.Memory:
         """Every kind of memory that the GPU can access. With bytes: the choices for them, best first; location="host"
         or "device": only there.
 
@@ -371,6 +372,9 @@ class Reach:
             accesses.
         input_bytes: The number of bytes of input per access. By default the job has no input: positions are
             computed, not read.
+        written_bytes: The number of bytes of output per access that are written to memory of the GPU, in
+            order. The default for reads of host memory is the element, as in a gather; otherwise the job has
+            no output. A job that reads without output gives a small number, such as 0.001.
         location: The location of the memory. The value any includes peer memory, which is memory of another
             GPU.
         kind: The only kind of memory in the choices. The parameter is for a table that exists and cannot be
@@ -380,8 +384,8 @@ class Reach:
         139
         """
         return self._of_gpu(answers.Memory, "memory", gpu, bytes=bytes, access=access, element=element,
-                            accesses=accesses, launch_us=launch_us, input_bytes=input_bytes, location=location,
-                            kind=kind)
+                            accesses=accesses, launch_us=launch_us, input_bytes=input_bytes,
+                            written_bytes=written_bytes, location=location, kind=kind)
 
     def fit(self, gpu: GpuName, bytes: Size, *, element: Optional[Size] = None, shared_bytes: Optional[Size] = None,
             blocks_per_sm: Optional[SupportsIndex] = None, reuse: Optional[str] = None) -> answers.Fit:
