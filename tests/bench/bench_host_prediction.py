@@ -22,7 +22,8 @@ import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KINDS = {"managed": ("managed-host",), "pinned": ("host-registered-huge", "host-registered", "host-pinned")}
-ROWS = [("read", row) for row in (64, 128, 256, 512, 1024)] + [("atomic", 256)]
+ROWS = [("read", row) for row in (64, 128, 256, 512, 1024)] + [("atomic", 256), ("bag", 128)]
+BAG, INDEX_BYTES = 32, 8
 
 
 def program(folder, name):
@@ -60,6 +61,14 @@ def daemon(options, folder):
             print("".join(log.readlines()[-20:]) if served.returncode else "", end="")
 
 
+def request(work, row):
+    """Returns the words of a request about work: the access, and the bytes that an access moves in memory of the GPU."""
+    if work == "atomic":  # the rows to add are input
+        return "--access", "atomic", "--input-bytes", str(INDEX_BYTES + row)
+    written = row / BAG if work == "bag" else row
+    return "--access", "read", "--input-bytes", str(INDEX_BYTES), "--written-bytes", str(written)
+
+
 def predictions(options, line):
     """Returns the choices for each row of ROWS, best first."""
     found = {}
@@ -68,15 +77,16 @@ def predictions(options, line):
             begin = time.time()
             call("measure", "--depth", "memory", "--wait")
             line(f"depth memory took {time.time() - begin:.1f} s")
-        for access, row in ROWS:
-            found[access, row] = call("memory", f"{options.gib}GiB", "--element", str(row), "--access", access,
-                                      "--location", "host")["choices"]
+        for work, row in ROWS:
+            found[work, row] = call("memory", f"{options.gib}GiB", "--element", str(row), "--location", "host",
+                                    *request(work, row))["choices"]
         for memory in call("show").get("memory", []):
             rates = {f"{r['access']} {r['transaction_bytes']}": (r["plateau_gbps"], r["probed_gbps"])
                      for r in memory.get("rows", [])}
             curve = [(p["region_bytes"] >> 20, p["naive_gbps"]) for p in memory.get("curve", [])]
             line(f"{memory['kind']}: reach {memory.get('reach_bytes')}, curve in MiB {curve}, write "
-                 f"{memory.get('write_gbps')}, atomic {memory.get('atomic_gbps')}, rows {rates}")
+                 f"{memory.get('write_gbps')}, atomic {memory.get('atomic_gbps')}, rows {rates}, written_factor "
+                 f"{memory.get('written_factor')}")
     return found
 
 
@@ -93,7 +103,7 @@ def choice(choices, kinds, strategy="naive"):
 
 
 def measure(gib, line):
-    """Returns GB/s by (access, row) and by way: "managed", "pinned" and "cpu"."""
+    """Returns GB/s by (work, row) and by way: "managed", "pinned" and "cpu"."""
     sys.path[:0] = [os.path.join(ROOT, "clients", "python"), os.path.dirname(os.path.abspath(__file__))]
     import torch  # pylint: disable=import-outside-toplevel
     import bench_host_tables as tables  # pylint: disable=import-outside-toplevel
@@ -105,7 +115,7 @@ def measure(gib, line):
         try:
             table = reach.torch.host_empty(gib * tables.GIB // 4, kind=kind)
             tables.fill(table.on())
-            for access, row in ROWS:
+            for work, row in ROWS:
                 width = row // 4
                 view, here = table.on().view(-1, width), table.cpu.view(-1, width)
                 count = min(1 << 21, (256 << 20) // row)
@@ -114,11 +124,15 @@ def measure(gib, line):
                 def draw(view=view, count=count):
                     return torch.randint(0, view.shape[0], (count,), device="cuda")
 
-                if access == "atomic":
-                    found[access, row][kind] = tables.gbps(lambda i, v=view, o=out: reach.torch.index_add_(v, i, o), draw,
+                if work == "bag":
+                    found[work, row][kind] = tables.gbps(lambda i, v=view: reach.torch.embedding_bag(v, i.view(-1, BAG)),
+                                                           draw, count * row)
+                    continue
+                if work == "atomic":
+                    found[work, row][kind] = tables.gbps(lambda i, v=view, o=out: reach.torch.index_add_(v, i, o), draw,
                                                            count * row)
                     continue
-                found[access, row][kind] = tables.gbps(lambda i, v=view, o=out: reach.torch.gather_rows(v, i, out=o), draw,
+                found[work, row][kind] = tables.gbps(lambda i, v=view, o=out: reach.torch.gather_rows(v, i, out=o), draw,
                                                        count * row)
                 if kind != "managed":
                     continue
@@ -128,7 +142,7 @@ def measure(gib, line):
                     torch.index_select(here, 0, index, out=stage)
                     out.copy_(stage, non_blocking=True)
 
-                found[access, row]["cpu"] = tables.gbps(by_cpu, lambda d=draw: d().cpu(), count * row, 3)
+                found[work, row]["cpu"] = tables.gbps(by_cpu, lambda d=draw: d().cpu(), count * row, 3)
                 del stage
             del view, here, out
             table.close()
@@ -140,7 +154,7 @@ def measure(gib, line):
 def compare(predicted, measured, line):
     """Prints the table and returns whether every prediction and every first choice is right."""
     right = True
-    line(f"{'access':8s} {'row':>5s} {'way':8s} {'basis':13s} predicted  measured  ratio")
+    line(f"{'work':8s} {'row':>5s} {'way':8s} {'basis':13s} predicted  measured  ratio")
     for key in ROWS:
         ways = {way: choice(predicted[key], kinds) for way, kinds in KINDS.items()}
         ways["cpu"] = choice(predicted[key], ("host-gathered",), "cpu-gather")

@@ -118,6 +118,26 @@ def the_plan_of_host_memory_is_its_first_choice():
 
 
 @case
+def a_request_about_host_memory_has_the_input_and_the_output_of_the_job():
+    class Host(Source):
+        def memory(self, gpu, **words):
+            self.asked.append(words)
+            found = reach.Document(**host_answer(("managed-host", "naive", 49.0, 0, 0)))
+            found.__dict__["check_gpu"] = lambda uuid: None
+            return found
+
+        def fingerprint(self, gpu):
+            return {"topology": {"groups": []}, "memory": []}
+
+    source = Host()
+    for written in (4.0, 0.125, 0.0):  # a gather, bags of 32 rows, and additions
+        job = planning.HostJob.of(dataclasses.replace(JOB, written_bytes=written), "managed")
+        assert planning.Planner(source).ask("GPU-1", job).strategy == "naive"
+    assert [(words["input_bytes"], words["written_bytes"]) for words in source.asked] == [
+        (8.0, 4.0), (8.0, 0.125), (8.0, None)]
+
+
+@case
 def windows_with_a_gap_or_an_early_end_are_no_plan():
     assert "gap" in common.raises(planning.NoPlan, planning.read, answer(windows=((0, 50), (60, 40))), 100)
     assert "end" in common.raises(planning.NoPlan, planning.read, answer(), 101)

@@ -215,7 +215,8 @@ class Planner:
 
     def _ask_host(self, gpu: str, job: HostJob) -> Plan:
         answer = self.memory(gpu, job.table_bytes, job.row_bytes, access=job.access, accesses=job.rounded(),
-                             input_bytes=float(job.input_bytes), launch_us=LAUNCH_US)
+                             input_bytes=float(job.input_bytes), written_bytes=float(job.written_bytes) or None,
+                             launch_us=LAUNCH_US)
         try:
             return read_host(answer, self._source.fingerprint(gpu), job)
         except reach.ReachError as why:
