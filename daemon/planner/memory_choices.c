@@ -637,8 +637,8 @@ static void set_link(const struct advising *a, const struct memory_facts *m,
     else if (!IS_KNOWN(khz) || khz.v == 0)
         w->in_flight_bytes = UNKNOWN_U64(IS_KNOWN(khz) ? REASON_NOT_REPORTED : khz.reason);
     else
-        w->in_flight_bytes =
-            KNOWN_U64((uint64_t)(m->plateau_gbps.v * m->latency_cycles.v * 1e6 / khz.v));
+        w->in_flight_bytes = KNOWN_U64((uint64_t)fmin(
+            m->plateau_gbps.v * m->latency_cycles.v * 1e6 / khz.v, (double)PLACEMENT_MAX_BYTES));
 }
 
 /* Adds the choice of any SM anywhere, or of groups in `windows` windows. */
