@@ -207,22 +207,27 @@ print(driver.allocate(4 * MIB), driver.pin(6 * MIB), driver.manage(8 * MIB))
 
 
 @case
-def graphs_are_recorded_without_their_uploads():
+def kernels_are_recorded_before_a_graph_takes_their_code():
     done = Run("""
 table = driver.allocate(GIB)
 print(table)
-function = driver.function(module, "node")
+function, other = driver.function(module, "node"), driver.function(module, "other")
 what = script(step(table, GIB), ns=300000)
-graph = driver.graph((function, what, (16, 1, 1), 64), (driver.function(module, "other"), what, (1, 1, 1), 32))
+driver.launch(function, what, (16, 1, 1), 64)
+driver.call("cuCtxSynchronize")
+graph = driver.graph((function, what, (16, 1, 1), 64), (other, what, (1, 1, 1), 32))
 for _ in range(30):
     driver.replay(graph)
     driver.call("cuCtxSynchronize")
 """).clean()
     equal(done.status, 0, done.log)
     kernel = done.kernel("node")
-    equal((kernel["launches"], kernel["state"]), (30, "recorded"))
+    equal((kernel["launches"], kernel["state"]), (31, "recorded"))
     for recorded in kernel["recorded"]:
         check_launch(recorded, [lib_profile.step(int(done.text), GIB)], (16, 1, 1), 64)
+    kernel = done.kernel("other")  # its launches are counted, without the upload of the graph
+    equal((kernel["launches"], kernel["state"]), (30, "refused"))
+    assert "CUDA graph" in kernel["why"], kernel["why"]
 
 
 @case

@@ -25,7 +25,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DRIVER_API = 1 }; /* SANITIZER_CB_DOMAIN_DRIVER_API */
 enum {
     SUCCESS = 0,
     INVALID_PARAMETER = 1,
@@ -34,6 +33,7 @@ enum {
     NOT_INITIALIZED = 13,
     CUDA_ILLEGAL_ADDRESS = 700,
     DOMAINS = 16,
+    CALLS = 1024,
     MODULES = 64,
     USES = 32,
     PATCH_NAME = 64,
@@ -46,6 +46,7 @@ struct Sanitizer_Subscriber_st {
     san_callback callback;
     void *user;
     bool domains[DOMAINS];
+    bool calls[CALLS]; /* of the driver, by number */
 };
 
 struct module {
@@ -157,9 +158,30 @@ static void __attribute__((destructor)) write_report(void)
 
 /* ---- what the driver does ---- */
 
+/* The numbers of the calls that the stand-in driver reports (sanitizer_driver_cbid.h). Other calls
+ * have the number 0. */
+static uint32_t call_number(const char *name)
+{
+    static const struct {
+        const char *name;
+        uint32_t number;
+    } calls[] = {{"cuLaunchKernel", 307},     {"cuLaunchKernelEx", 652},
+                 {"cuGraphLaunch", 514},      {"cuStreamBeginCapture", 495},
+                 {"cuStreamEndCapture", 497}, {"cuGraphInstantiateWithFlags", 643},
+                 {"cuStreamDestroy", 127}};
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+        if (strcmp(name, calls[i].name) == 0)
+            return calls[i].number;
+    return 0;
+}
+
 static void deliver(int domain, uint32_t id, const void *data)
 {
-    if (subscriber.callback && subscriber.domains[domain])
+    const bool is_enabled =
+        subscriber.domains[domain] || (domain == SAN_DOMAIN_DRIVER_API && subscriber.calls[id]);
+
+    if (subscriber.callback && is_enabled)
         subscriber.callback(subscriber.user, domain, id, data);
 }
 
@@ -197,7 +219,7 @@ static void on_call(bool begins, const char *name)
         void *context;
     } data = {.site = !begins, .function = name, .result = &result};
 
-    deliver(DRIVER_API, 0, &data);
+    deliver(SAN_DOMAIN_DRIVER_API, call_number(name), &data);
 }
 
 static void on_context(bool begins, void *context, int device)
@@ -430,6 +452,18 @@ int sanitizerEnableDomain(uint32_t enable, san_subscriber handle, int domain)
     if (handle != &subscriber || domain <= 0 || domain >= DOMAINS)
         return misuse(INVALID_PARAMETER, "domain %d of no subscriber", domain);
     subscriber.domains[domain] = enable != 0;
+    return SUCCESS;
+}
+
+int sanitizerEnableCallback(uint32_t enable, san_subscriber handle, int domain, uint32_t id)
+{
+    const int r = enter("sanitizerEnableCallback");
+
+    if (r != SUCCESS)
+        return r;
+    if (handle != &subscriber || domain != SAN_DOMAIN_DRIVER_API || id >= CALLS)
+        return misuse(INVALID_PARAMETER, "callback %u of domain %d", id, domain);
+    subscriber.calls[id] = enable != 0;
     return SUCCESS;
 }
 

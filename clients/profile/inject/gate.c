@@ -14,7 +14,9 @@ enum { STREAMS = 256 };
 static atomic_bool closed;
 static _Atomic int inside;
 static _Atomic int captures;
+static _Atomic uint32_t epoch;
 static __thread int depth; /* launch calls of this thread, one in another */
+static __thread uint32_t depth_epoch;
 static __thread bool is_owner;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* never held in a call of the API */
@@ -26,6 +28,7 @@ static struct {
     bool is_destroyed;
 } streams[STREAMS];
 static bool is_full;
+static _Atomic uint32_t stream_changes; /* streams that were destroyed */
 
 static uint64_t clock_ns(void)
 {
@@ -41,6 +44,9 @@ static void pause_briefly(void)
 
 void gate_enter(void)
 {
+    if (depth_epoch != atomic_load(&epoch))
+        depth = 0;
+    depth_epoch = atomic_load(&epoch);
     if (is_owner || depth++ > 0)
         return;
     for (;;) {
@@ -55,9 +61,15 @@ void gate_enter(void)
 
 void gate_leave(void)
 {
-    if (is_owner || depth == 0 || --depth > 0)
+    if (is_owner || depth_epoch != atomic_load(&epoch) || depth == 0 || --depth > 0)
         return;
     atomic_fetch_sub(&inside, 1);
+}
+
+void gate_reset(void)
+{
+    atomic_fetch_add(&epoch, 1);
+    atomic_store(&inside, 0);
 }
 
 void gate_capture_begins(void)
@@ -77,7 +89,13 @@ bool gate_is_capturing(void)
 
 void gate_saw_stream(san_context context, san_stream stream, void *user_stream)
 {
+    static __thread san_stream last;
+    static __thread uint32_t last_changes;
     int unused = -1;
+    if (stream == last && last_changes == atomic_load(&stream_changes))
+        return;
+    last = stream;
+    last_changes = atomic_load(&stream_changes);
     pthread_mutex_lock(&lock);
     for (int i = 0; i < STREAMS; i++) {
         if (streams[i].context == context && streams[i].stream == stream &&
@@ -102,6 +120,7 @@ void gate_saw_stream(san_context context, san_stream stream, void *user_stream)
 
 void gate_destroys_stream(void *user_stream)
 {
+    atomic_fetch_add(&stream_changes, 1);
     for (int i = 0; i < STREAMS; i++) {
         pthread_mutex_lock(&lock);
         const bool is_it =
@@ -158,7 +177,7 @@ bool gate_close(san_context context)
     if (is_full || gate_is_capturing() || !atomic_compare_exchange_strong(&closed, &expected, true))
         return false;
     is_owner = true;
-    const int own = depth > 0 ? 1 : 0;
+    const int own = depth > 0 && depth_epoch == atomic_load(&epoch) ? 1 : 0;
     const uint64_t begin = clock_ns();
     bool is_quiet = true;
     while (is_quiet && atomic_load(&inside) > own) {

@@ -14,6 +14,10 @@
 void gate_enter(void);
 void gate_leave(void);
 
+/* Forgets the threads that are inside launch calls, because the ends of their calls are not
+ * reported. Launch calls must not be reported when this function is called. */
+void gate_reset(void);
+
 /* Reports the stream of a launch, and that the program destroys a stream. */
 void gate_saw_stream(san_context context, san_stream stream, void *user_stream);
 void gate_destroys_stream(void *user_stream);

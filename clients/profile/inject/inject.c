@@ -1,5 +1,6 @@
 /* inject.c: the entry of libreach-profile.so, which the CUDA driver loads into a program
  * (CUDA_INJECTION64_PATH), and the callbacks of the Sanitizer API. */
+#include "clients/profile/inject/duty.h"
 #include "clients/profile/inject/gate.h"
 #include "clients/profile/inject/memory.h"
 #include "clients/profile/inject/timer.h"
@@ -65,9 +66,11 @@ static void on_resource(uint32_t id, const void *data)
         break;
     case SAN_MODULE_UNLOAD_STARTING:
         recorder_module_unloaded(((const struct san_module_data *)data)->module);
+        kernels_forget_functions();
         break;
     case SAN_CONTEXT_DESTROY_STARTING:
         recorder_context_destroyed(((const struct san_context_data *)data)->context);
+        kernels_forget_functions();
         break;
     default:
         break;
@@ -120,8 +123,8 @@ static void on_kernel(const struct san_launch_data *l, bool in_graph)
     enum kernel_step step;
     const bool is_ready = recorder_is_ready(l->module);
 
-    node.kernel = kernels_launch(l->name ? l->name : "?", l->device, l->grid, l->block, in_graph,
-                                 is_ready, &node.shape, &step);
+    node.kernel = kernels_launch(l->function, l->name ? l->name : "?", l->device, l->grid, l->block,
+                                 in_graph, is_ready, &node.shape, &step);
     const bool is_recorded =
         step == KERNEL_RECORD && is_ready && recorder_begin(l, node.kernel, node.shape);
     if (!is_recorded)
@@ -283,8 +286,6 @@ static enum status describe_refusal(int result, struct err *err)
 static enum status subscribe(struct err *err)
 {
     const char *const path = getenv("REACH_PROFILE_SANITIZER");
-    static const int domains[] = {SAN_DOMAIN_DRIVER_API, SAN_DOMAIN_RESOURCE, SAN_DOMAIN_LAUNCH,
-                                  SAN_DOMAIN_GRAPHS};
     san_subscriber subscriber;
 
     const enum status s = sanitizer_api_load(path ? path : "libsanitizer-public.so", &api, err);
@@ -294,8 +295,9 @@ static enum status subscribe(struct err *err)
         recorder_start(&api, reach_profile_patch_start, writer_add, err) != STATUS_OK)
         return err->status;
     int result = api.subscribe(&subscriber, on_event, NULL);
-    for (size_t i = 0; result == 0 && i < sizeof domains / sizeof domains[0]; i++)
-        result = api.enable_domain(1, subscriber, domains[i]);
+    if (result == 0)
+        result =
+            duty_start(&api, subscriber, number_from("REACH_PROFILE_SECONDS", 10) * 1000000000u);
     if (result == 0)
         return STATUS_OK;
     return describe_refusal(result, err);

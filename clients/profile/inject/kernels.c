@@ -2,9 +2,9 @@
 #include "clients/profile/inject/kernels.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     TIMED_ENOUGH = 3,          /* times of a shape before it is recorded */
@@ -12,7 +12,8 @@ enum {
     LONGEST_LAUNCH_NS = 10000, /* upper limit of the time of a launch itself */
     SLOWER = 30,               /* a recorded launch is assumed to take this many times its time */
     TIME_UNIT_NS = 16,
-    GRAPHS = 256 /* graphs that are timed */
+    GRAPHS = 256,    /* graphs that are timed */
+    FUNCTIONS = 4096 /* slots of the table of functions */
 };
 /* Kernels with a smaller share of the time of all kernels are not recorded. */
 static const double LEAST_SHARE = 0.005;
@@ -21,12 +22,19 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kernel *table[KERNELS_ROOM]; /* open addressing by name and device */
 static struct kernel *in_order[KERNELS_ROOM / 2];
 static uint32_t kernel_count;
-static double all_ns;                                    /* estimated time of all launches */
-static _Atomic uint64_t shortest_ns = LONGEST_LAUNCH_NS; /* of all timed launches */
-static uint64_t spent_ns;                                /* time of recordings */
-static uint64_t spent_first_ns;                          /* the part for first launches */
+static double all_ns;                            /* estimated time of all launches */
+static uint64_t shortest_ns = LONGEST_LAUNCH_NS; /* of all timed launches */
+static uint64_t spent_ns;                        /* time of recordings */
+static uint64_t spent_first_ns;                  /* the part for first launches */
 static struct kernel_limits limits;
 static uint64_t changes;
+static struct { /* one slot per hash: a launch rarely has to compare names */
+    const void *function;
+    const char *name;
+    struct kernel *kernel;
+} functions[FUNCTIONS];
+static uint64_t first_ns, pause_ns; /* times of the first pause and of the current one; 0 is none */
+static uint64_t paused_ns;          /* time of all pauses that have ended */
 
 static uint32_t hash(const char *name, int device)
 {
@@ -85,33 +93,58 @@ static int compare_times(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
-uint64_t kernel_shape_ns(const struct kernel_shape *s)
+static void set_median(struct kernel_shape *s)
 {
     const size_t count = s->timed < KERNEL_TIMES ? (size_t)s->timed : KERNEL_TIMES;
     uint32_t sorted[KERNEL_TIMES];
-    if (count == 0)
-        return 0;
     memcpy(sorted, s->times, sizeof sorted);
     qsort(sorted, count, sizeof sorted[0], compare_times);
-    const uint64_t ns = (uint64_t)sorted[(count - 1) / 2] * TIME_UNIT_NS,
-                   launch_ns = atomic_load(&shortest_ns);
-    return ns > launch_ns ? ns - launch_ns : TIME_UNIT_NS;
+    const uint64_t ns = (uint64_t)sorted[(count - 1) / 2] * TIME_UNIT_NS;
+    s->ns = ns > shortest_ns ? ns - shortest_ns : TIME_UNIT_NS;
 }
 
-double kernel_ns(const struct kernel *k)
+static uint64_t clock_ns(void)
 {
-    double ns = 0, per_launch_ns = 0, blocks = 0, timed_blocks = 0;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Returns the time since the first pause, divided by the part of it in which launches were counted.
+ */
+static double pause_factor(void)
+{
+    pthread_mutex_lock(&lock);
+    const double all = first_ns ? (double)(clock_ns() - first_ns) : 0;
+    const double paused = (double)paused_ns + (pause_ns ? (double)(clock_ns() - pause_ns) : 0);
+    pthread_mutex_unlock(&lock);
+    return all - paused > 0 ? all / (all - paused) : 1;
+}
+
+uint64_t kernel_all_launches(const struct kernel *k)
+{
+    return k->exact + (uint64_t)((double)(k->launches - k->exact) * pause_factor() + 0.5);
+}
+
+static double counted_ns(const struct kernel *k)
+{
+    double ns = 0, one_of_each_ns = 0, blocks = 0, timed_blocks = 0;
     for (uint32_t i = 0; i < k->shape_count; i++) {
         const struct kernel_shape *const s = &k->shapes[i];
-        const double shape_ns = (double)kernel_shape_ns(s), grid = (double)volume(s->grid);
-        if (shape_ns <= 0)
+        const double grid = (double)volume(s->grid);
+        if (s->ns == 0)
             continue;
-        ns += shape_ns * (double)s->launches;
+        ns += (double)s->ns * (double)s->launches;
         blocks += grid * (double)s->launches;
-        per_launch_ns += shape_ns;
+        one_of_each_ns += (double)s->ns;
         timed_blocks += grid;
     }
-    return timed_blocks > 0 ? ns + per_launch_ns / timed_blocks * ((double)k->blocks - blocks) : 0;
+    return timed_blocks > 0 ? ns + one_of_each_ns / timed_blocks * ((double)k->blocks - blocks) : 0;
+}
+
+double kernel_all_ns(const struct kernel *k)
+{
+    return k->launches ? counted_ns(k) * (double)kernel_all_launches(k) / (double)k->launches : 0;
 }
 
 /* Launches whose number is a power of two are timed, so the time of a kernel follows its data. */
@@ -129,13 +162,13 @@ static enum kernel_step choose(const struct kernel *k, const struct kernel_shape
         return KERNEL_RECORD;
     if (!s)
         return is_power_of_two(k->launches) ? time : KERNEL_LAUNCH;
-    const uint64_t ns = kernel_shape_ns(s);
+    const uint64_t ns = s->ns;
     const bool is_known =
         s->timed >= TIMED_ENOUGH || ns >= LONG_NS || (in_graph && s->launches >= 2);
     if (!is_known)
         return time;
     if (!s->recorded && k->recorded < limits.launches && !k->refused &&
-        (in_graph || kernel_ns(k) >= LEAST_SHARE * all_ns) &&
+        (in_graph || counted_ns(k) >= LEAST_SHARE * all_ns) &&
         spent_ns + ns * SLOWER <= limits.tool_ns)
         return KERNEL_RECORD;
     return is_power_of_two(s->launches) ? time : KERNEL_LAUNCH;
@@ -162,12 +195,55 @@ void kernels_spent_first(uint64_t ns)
     pthread_mutex_unlock(&lock);
 }
 
-struct kernel *kernels_launch(const char *name, int device, const uint32_t grid[3],
-                              const uint32_t block[3], bool in_graph, bool is_ready,
-                              uint32_t *out_shape, enum kernel_step *out_step)
+/* Finds the kernel of a function, by its name if the function is new. */
+static struct kernel *find_function(const void *function, const char *name, int device)
+{
+    const uint32_t at =
+        (uint32_t)((uintptr_t)function / 16 * 0x9e3779b1u) / (UINT32_MAX / FUNCTIONS + 1);
+    if (functions[at].function != function || functions[at].name != name ||
+        functions[at].kernel->device != device) {
+        struct kernel *const k = find(name, device);
+        if (!k)
+            return NULL;
+        functions[at].function = function;
+        functions[at].name = name;
+        functions[at].kernel = k;
+    }
+    return functions[at].kernel;
+}
+
+void kernels_forget_functions(void)
 {
     pthread_mutex_lock(&lock);
-    struct kernel *const k = find(name, device);
+    memset(functions, 0, sizeof functions);
+    pthread_mutex_unlock(&lock);
+}
+
+void kernels_pause(void)
+{
+    pthread_mutex_lock(&lock);
+    pause_ns = clock_ns();
+    for (uint32_t i = 0; !first_ns && i < kernel_count; i++)
+        in_order[i]->exact = in_order[i]->launches;
+    if (!first_ns)
+        first_ns = pause_ns;
+    pthread_mutex_unlock(&lock);
+}
+
+void kernels_resume(void)
+{
+    pthread_mutex_lock(&lock);
+    paused_ns += clock_ns() - pause_ns;
+    pause_ns = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+struct kernel *kernels_launch(const void *function, const char *name, int device,
+                              const uint32_t grid[3], const uint32_t block[3], bool in_graph,
+                              bool is_ready, uint32_t *out_shape, enum kernel_step *out_step)
+{
+    pthread_mutex_lock(&lock);
+    struct kernel *const k = find_function(function, name, device);
     *out_step = KERNEL_LAUNCH;
     if (k) {
         const uint64_t blocks = volume(grid);
@@ -177,7 +253,7 @@ struct kernel *kernels_launch(const char *name, int device, const uint32_t grid[
         k->blocks += blocks;
         if (s) {
             s->launches++;
-            all_ns += (double)kernel_shape_ns(s);
+            all_ns += (double)s->ns;
         }
         *out_step = choose(k, s, in_graph, is_ready);
         changes++;
@@ -192,15 +268,16 @@ static void add_time(struct kernel *k, uint32_t shape, uint64_t ns)
     const uint64_t units = ns / TIME_UNIT_NS;
     s->times[s->timed++ % KERNEL_TIMES] = units > UINT32_MAX ? UINT32_MAX : (uint32_t)units;
     k->timed++;
+    set_median(s);
     if (s->timed == 1) /* its launches were not in the sum */
-        all_ns += (double)kernel_shape_ns(s) * (double)s->launches;
+        all_ns += (double)s->ns * (double)s->launches;
 }
 
 void kernels_timed(struct kernel *k, uint32_t shape, uint64_t ns)
 {
     pthread_mutex_lock(&lock);
-    if (ns < atomic_load(&shortest_ns))
-        atomic_store(&shortest_ns, ns);
+    if (ns < shortest_ns)
+        shortest_ns = ns;
     if (shape < KERNEL_SHAPES)
         add_time(k, shape, ns);
     pthread_mutex_unlock(&lock);
@@ -233,7 +310,7 @@ void kernels_graph_timed(const struct kernel_node *nodes, uint32_t count, uint64
         const struct kernel_shape *const s =
             nodes[i].shape < KERNEL_SHAPES ? &nodes[i].kernel->shapes[nodes[i].shape] : NULL;
         if (s && s->timed)
-            rest_ns -= (double)kernel_shape_ns(s);
+            rest_ns -= (double)s->ns;
         else
             unknown++;
     }

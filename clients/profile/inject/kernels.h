@@ -14,6 +14,7 @@ struct kernel_shape {
     uint32_t grid[3], block[3];
     uint64_t launches;
     uint64_t timed; /* unpatched launches that were timed */
+    uint64_t ns;    /* median of the times, without the launch itself; 0 means unknown */
     uint32_t
         times[KERNEL_TIMES]; /* the latest of them, in units of 16 ns, with the launch itself */
     bool recorded;
@@ -22,7 +23,8 @@ struct kernel_shape {
 struct kernel {
     char *name; /* mangled; owned for the life of the process */
     int device;
-    uint64_t launches;
+    uint64_t launches; /* that were counted */
+    uint64_t exact;    /* launches before the first pause */
     uint64_t blocks;   /* of all launches */
     uint64_t timed;    /* launches that were timed */
     uint32_t recorded; /* launches that are recorded, or that failed to be */
@@ -46,12 +48,13 @@ void kernels_start(const struct kernel_limits *limits);
 bool kernels_want_first(void);
 void kernels_spent_first(uint64_t ns);
 
-/* Counts a launch and returns its kernel and what to do with it. `*out_shape` is the index of the
+/* Counts a launch and returns its kernel and what to do with it. `function` is the handle of the
+ * kernel, and `name` lives as long as its module is loaded. `*out_shape` is the index of the
  * shape, or KERNEL_SHAPES if the kernel has more shapes than have room. Returns NULL if the table
  * is full. A launch `in_graph` is never timed; `is_ready` means that it can be recorded at once. */
-struct kernel *kernels_launch(const char *name, int device, const uint32_t grid[3],
-                              const uint32_t block[3], bool in_graph, bool is_ready,
-                              uint32_t *out_shape, enum kernel_step *out_step);
+struct kernel *kernels_launch(const void *function, const char *name, int device,
+                              const uint32_t grid[3], const uint32_t block[3], bool in_graph,
+                              bool is_ready, uint32_t *out_shape, enum kernel_step *out_step);
 
 /* Reports the time of a launch that kernels_launch asked to time. */
 void kernels_timed(struct kernel *k, uint32_t shape, uint64_t ns);
@@ -77,11 +80,18 @@ void kernels_recorded(struct kernel *k, uint32_t shape, uint64_t used, uint64_t 
 /* Refuses further recordings. `why` is static text. */
 void kernels_refuse(struct kernel *k, const char *why);
 
-/* Returns the median time of a shape, and the time of all launches of a kernel, in nanoseconds and
- * without the launch itself. Shapes that were not timed take the time per block of the others. 0
- * means unknown. */
-uint64_t kernel_shape_ns(const struct kernel_shape *s);
-double kernel_ns(const struct kernel *k);
+/* Forgets the handles of functions, because a module was unloaded. */
+void kernels_forget_functions(void);
+
+/* Launches are not counted between kernels_pause and kernels_resume. */
+void kernels_pause(void);
+void kernels_resume(void);
+
+/* Return the estimated number of all launches of a kernel, and their time in nanoseconds without
+ * the launches themselves; 0 means unknown. Launches in pauses are as frequent as after the first
+ * pause. Shapes that were not timed take the time per block of the others. */
+uint64_t kernel_all_launches(const struct kernel *k);
+double kernel_all_ns(const struct kernel *k);
 
 /* Copies kernel `i` to `*out`. Returns false if there are no more. */
 bool kernels_get(uint32_t i, struct kernel *out);

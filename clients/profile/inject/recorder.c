@@ -64,6 +64,7 @@ static struct buffers contexts[CONTEXTS];
 static pthread_mutex_t patching = PTHREAD_MUTEX_INITIALIZER; /* taken only by trylock */
 static struct patched modules[MODULES];
 static _Atomic int patched_count, stale_count;
+static atomic_bool is_paused;
 static atomic_bool has_graph; /* graphs have copies of code, which must not be patched any more */
 
 /* What this thread does when its launch call ends. */
@@ -234,7 +235,8 @@ static void set_state(enum state next)
 
 void recorder_module_loaded(san_context context, san_module module)
 {
-    if (gate_is_capturing() || !kernels_want_first() || pthread_mutex_trylock(&patching) != 0)
+    if (atomic_load(&is_paused) || gate_is_capturing() || !kernels_want_first() ||
+        pthread_mutex_trylock(&patching) != 0)
         return;
     const uint64_t begin = clock_ns();
     (void)patch(context, module);
@@ -326,9 +328,13 @@ void recorder_skip(const struct san_launch_data *launch)
 
 void recorder_request(const struct san_launch_data *launch, struct kernel *k)
 {
-    after.kernel = k;
+    if (atomic_load(&has_graph)) {
+        kernels_refuse(k, "a CUDA graph can have its code, which cannot be patched then");
+        return;
+    }
     after.context = launch->context;
     after.module = launch->module;
+    after.kernel = k;
 }
 
 void recorder_module_unloaded(san_module module)
@@ -386,7 +392,7 @@ void recorder_settle(void)
         after.has_recorded = false;
         wait_for_recording();
     }
-    if (atomic_load(&has_graph))
+    if (atomic_load(&has_graph) || atomic_load(&is_paused))
         after.context = NULL;
     if ((!after.context && atomic_load(&stale_count) == 0) || gate_is_capturing() ||
         pthread_mutex_trylock(&patching) != 0)
@@ -407,6 +413,31 @@ void recorder_settle(void)
     if (atomic_load(&stale_count) > 0)
         unpatch(false);
     pthread_mutex_unlock(&patching);
+}
+
+bool recorder_pause(void)
+{
+    if (pthread_mutex_trylock(&patching) != 0)
+        return false;
+    atomic_store(&is_paused, true);
+    pthread_mutex_lock(&lock);
+    const bool is_quiet = state == IDLE && atomic_load(&patched_count) == 0;
+    pthread_mutex_unlock(&lock);
+    if (!is_quiet)
+        atomic_store(&is_paused, false);
+    for (int i = 0; i < MODULES && !is_quiet;
+         i++) { /* the next launch call unpatches all modules */
+        struct patched *const p = &modules[i];
+        if (atomic_load(&p->module) && !p->is_kept && !atomic_exchange(&p->is_stale, true))
+            atomic_fetch_add(&stale_count, 1);
+    }
+    pthread_mutex_unlock(&patching);
+    return is_quiet;
+}
+
+void recorder_resume(void)
+{
+    atomic_store(&is_paused, false);
 }
 
 void recorder_graph_begins(void)

@@ -57,6 +57,11 @@ void recorder_settle(void);
  * be patched when they are loaded, and all others no more. */
 void recorder_graph_begins(void);
 
+/* Stops recording and patching until recorder_resume. Returns false if a module is patched or a
+ * launch is being recorded. Called by the thread of duty.h. */
+bool recorder_pause(void);
+void recorder_resume(void);
+
 void recorder_module_unloaded(san_module module);
 void recorder_context_destroyed(san_context context);
 

@@ -135,6 +135,7 @@ typedef void (*san_callback)(void *user, int domain, uint32_t id, const void *da
 #define SANITIZER_FUNCTIONS(F)                                                                     \
     F(sanitizerSubscribe, subscribe, (san_subscriber *, san_callback, void *))                     \
     F(sanitizerEnableDomain, enable_domain, (uint32_t, san_subscriber, int))                       \
+    F(sanitizerEnableCallback, enable_callback, (uint32_t, san_subscriber, int, uint32_t))         \
     F(sanitizerGetResultString, result_string, (int, const char **))                               \
     F(sanitizerAddPatches, add_patches, (const void *, san_context))                               \
     F(sanitizerPatchInstructions, patch_instructions, (int, san_module, const char *))             \

@@ -290,15 +290,13 @@ static void print_kernel(const struct kernel *k, FILE *out)
     print_text(out, k->name);
     (void)fprintf(
         out, ",\"launches\":%llu,\"time_ns\":%.0f,\"timed\":%llu,\"operator\":\"\",\"recorded\":[",
-        (unsigned long long)k->launches, kernel_ns(k), (unsigned long long)k->timed);
+        (unsigned long long)kernel_all_launches(k), kernel_all_ns(k), (unsigned long long)k->timed);
     pthread_mutex_lock(&lock);
     for (const struct item *i = items; i; i = i->next) {
         if (strcmp(i->kernel->name, k->name) != 0 || i->kernel->device != k->device)
             continue;
         (void)fprintf(out, "%s\n  {\"time_ns\":%llu,%s}", separator,
-                      (unsigned long long)(i->shape < KERNEL_SHAPES
-                                               ? kernel_shape_ns(&k->shapes[i->shape])
-                                               : 0),
+                      (unsigned long long)(i->shape < KERNEL_SHAPES ? k->shapes[i->shape].ns : 0),
                       i->json);
         separator = ",";
         is_recorded = true;

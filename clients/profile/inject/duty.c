@@ -1,0 +1,81 @@
+/* duty.c: see duty.h. */
+#include "clients/profile/inject/duty.h"
+
+#include "clients/profile/inject/gate.h"
+#include "clients/profile/inject/kernels.h"
+#include "clients/profile/inject/recorder.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#define ON_NS    1000000000u
+#define OFF_NS   9000000000u
+#define RETRY_NS 100000000u
+
+/* Calls of the driver (sanitizer_driver_cbid.h). A number that a version lacks is refused, which is
+ * harmless: the name decides what a callback does. */
+static const uint32_t launch_calls[] = {115, 116, 117, 307, 442, 477, 478,
+                                        480, 514, 515, 652, 653, 819};
+static const uint32_t other_calls[] = {
+    495, 496, 539, 540, 720, 721, /* cuStreamBeginCapture */
+    497, 498,                     /* cuStreamEndCapture */
+    513, 578, 643, 656, 657,      /* cuGraphInstantiate */
+    127, 326                      /* cuStreamDestroy */
+};
+
+static const struct sanitizer_api *api;
+static san_subscriber subscriber;
+static uint64_t full_ns;
+
+static int enable_launches(uint32_t enable)
+{
+    int result = api->enable_domain(enable, subscriber, SAN_DOMAIN_LAUNCH);
+    if (result == 0)
+        result = api->enable_domain(enable, subscriber, SAN_DOMAIN_GRAPHS);
+    for (size_t i = 0; i < sizeof launch_calls / sizeof launch_calls[0]; i++)
+        (void)api->enable_callback(enable, subscriber, SAN_DOMAIN_DRIVER_API, launch_calls[i]);
+    return result;
+}
+
+static void wait_ns(uint64_t ns)
+{
+    const struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u),
+                               .tv_nsec = (long)(ns % 1000000000u)};
+    nanosleep(&t, NULL);
+}
+
+static void *run(void *unused)
+{
+    (void)unused;
+    wait_ns(full_ns);
+    for (;;) {
+        while (!recorder_pause())
+            wait_ns(RETRY_NS);
+        (void)enable_launches(0);
+        kernels_pause();
+        wait_ns(OFF_NS);
+        gate_reset();
+        kernels_resume();
+        recorder_resume();
+        (void)enable_launches(1);
+        wait_ns(ON_NS);
+    }
+    return NULL;
+}
+
+int duty_start(const struct sanitizer_api *use, san_subscriber handle, uint64_t full)
+{
+    pthread_t thread;
+
+    api = use;
+    subscriber = handle;
+    full_ns = full;
+    int result = api->enable_domain(1, subscriber, SAN_DOMAIN_RESOURCE);
+    for (size_t i = 0; i < sizeof other_calls / sizeof other_calls[0]; i++)
+        (void)api->enable_callback(1, subscriber, SAN_DOMAIN_DRIVER_API, other_calls[i]);
+    if (result == 0)
+        result = enable_launches(1);
+    if (result == 0 && pthread_create(&thread, NULL, run, NULL) == 0)
+        (void)pthread_detach(thread);
+    return result;
+}
