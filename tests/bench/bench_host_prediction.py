@@ -62,7 +62,7 @@ def daemon(options, folder):
 
 
 def request(work, row):
-    """Returns the words of a request about work: the access, and the bytes that an access moves in memory of the GPU."""
+    """Returns the words about work in a request: the access, and the bytes that it moves in memory of the GPU."""
     if work == "atomic":  # the rows to add are input
         return "--access", "atomic", "--input-bytes", str(INDEX_BYTES + row)
     written = row / BAG if work == "bag" else row
@@ -125,15 +125,15 @@ def measure(gib, line):
                     return torch.randint(0, view.shape[0], (count,), device="cuda")
 
                 if work == "bag":
-                    found[work, row][kind] = tables.gbps(lambda i, v=view: reach.torch.embedding_bag(v, i.view(-1, BAG)),
-                                                           draw, count * row)
+                    found[work, row][kind] = tables.gbps(
+                        lambda i, v=view: reach.torch.embedding_bag(v, i.view(-1, BAG)), draw, count * row)
                     continue
                 if work == "atomic":
-                    found[work, row][kind] = tables.gbps(lambda i, v=view, o=out: reach.torch.index_add_(v, i, o), draw,
-                                                           count * row)
+                    found[work, row][kind] = tables.gbps(
+                        lambda i, v=view, o=out: reach.torch.index_add_(v, i, o), draw, count * row)
                     continue
-                found[work, row][kind] = tables.gbps(lambda i, v=view, o=out: reach.torch.gather_rows(v, i, out=o), draw,
-                                                       count * row)
+                found[work, row][kind] = tables.gbps(
+                    lambda i, v=view, o=out: reach.torch.gather_rows(v, i, out=o), draw, count * row)
                 if kind != "managed":
                     continue
                 stage = torch.empty(count, width).pin_memory()
