@@ -62,7 +62,8 @@ static ucontext_t scheduler;
 static unsigned current;
 static uint64_t random_state = 1;
 static const std::function<void()> *body;
-static unsigned active = ~0u; /* lanes of each warp that a test lets run; the other lanes end at once */
+static unsigned active =
+    ~0u; /* lanes of each warp that a test lets run; the other lanes end at once */
 
 static inline unsigned random_below(unsigned n)
 {
@@ -203,7 +204,8 @@ template <class T> static inline T __shfl_sync(unsigned, T value, unsigned from)
 static inline unsigned __activemask()
 {
     const unsigned first = threadIdx.x / cuda_on_host::WARP * cuda_on_host::WARP;
-    const unsigned here = blockDim.x - first < cuda_on_host::WARP ? (1u << (blockDim.x - first)) - 1 : ~0u;
+    const unsigned here =
+        blockDim.x - first < cuda_on_host::WARP ? (1u << (blockDim.x - first)) - 1 : ~0u;
     return here & cuda_on_host::active;
 }
 

@@ -121,14 +121,14 @@ int main()
     printf("# TEST_SEED=%llu\n", (unsigned long long)random_state);
     const int executions = count ? atoi(count) : 400;
     std::vector<uint64_t> pages(PROFILE_PAGES);
-    std::vector<profile_instruction> instructions(PROFILE_INSTRUCTIONS);
+    std::vector<profile_instruction> instructions(PROFILE_COPIES * PROFILE_INSTRUCTIONS);
     std::vector<uint64_t> words(1 << 16); /* aligned for the lists of addresses */
     profile_launch l = {};
     l.pages = pages.data();
     l.instructions = instructions.data();
     l.words = (uint32_t *)words.data();
     l.room = words.size() * 2;
-    l.run = 2;
+    l.run_shift = 1;
     l.every = 3;
 
     std::set<uint64_t> touched;
@@ -144,7 +144,7 @@ int main()
         c.lanes += e.addresses.size();
         c.runs += runs_of(e);
         e.pc = 0; /* a record has no program counter */
-        if (e.block / l.run % l.every == 0)
+        if ((e.block >> l.run_shift) % l.every == 0)
             sampled.insert(e);
     }
 
@@ -155,15 +155,18 @@ int main()
     }
     ok(found == touched && l.pages_lost == 0, "every touched page, and no other");
     bool equal = true;
-    size_t slots = 0;
+    std::map<uint64_t, counters> sums;
     for (const profile_instruction &i : instructions) {
         if (!i.pc)
             continue;
-        const counters &c = counted[i.pc - 1];
-        slots++;
-        equal = equal && i.warps == c.warps && i.lanes == c.lanes && i.runs == c.runs;
+        counters &c = sums[i.pc - 1];
+        c.warps += i.warps;
+        c.lanes += i.lanes;
+        c.runs += i.runs;
     }
-    ok(equal && slots == counted.size() && l.instructions_lost == 0, "counters of each instruction");
+    for (const auto &[pc, c] : sums)
+        equal = equal && counted[pc].warps == c.warps && counted[pc].lanes == c.lanes && counted[pc].runs == c.runs;
+    ok(equal && sums.size() == counted.size() && l.instructions_lost == 0, "counters of each instruction");
     const std::multiset<execution> records = records_of(l);
     ok(l.records_lost == 0 && records.size() == sampled.size() &&
            std::equal(records.begin(), records.end(), sampled.begin(),

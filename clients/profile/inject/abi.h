@@ -12,10 +12,12 @@
 enum {
     PROFILE_PAGE_SHIFT = 21,        /* a page is 2 MiB */
     PROFILE_PAGES = 1 << 20,        /* slots of the set of pages; a power of two */
-    PROFILE_INSTRUCTIONS = 1 << 12, /* slots of the set of instructions; a power of two */
-    PROFILE_PROBES = 64,            /* slots that are tried before an entry is lost */
-    PROFILE_HEAD_WORDS = 8,         /* words of a record before its addresses */
-    PROFILE_LISTED = 1u << 31       /* in `kind_bytes` of a record: a list of addresses follows */
+    PROFILE_INSTRUCTIONS = 1 << 11, /* slots of a set of instructions; a power of two */
+    PROFILE_COPIES = 32,      /* sets of instructions; block b counts in set b % PROFILE_COPIES,
+                                 because additions to one address take turns */
+    PROFILE_PROBES = 64,      /* slots that are tried before an entry is lost */
+    PROFILE_HEAD_WORDS = 8,   /* words of a record before its addresses */
+    PROFILE_LISTED = 1u << 31 /* in `kind_bytes` of a record: a list of addresses follows */
 };
 
 enum profile_kind { PROFILE_LOAD = 0, PROFILE_STORE, PROFILE_ATOMIC };
@@ -43,17 +45,17 @@ struct profile_record {
     uint64_t base;
 };
 
-/* A block is in the sample if (block / run) % every is 0. */
+/* A block is in the sample if (block >> run_shift) % every is 0. */
 struct profile_launch {
-    uint64_t *pages; /* PROFILE_PAGES page numbers plus 1 */
-    struct profile_instruction *instructions;
-    uint32_t *words;         /* records */
-    uint64_t room;           /* words */
+    uint64_t *pages;                          /* PROFILE_PAGES page numbers plus 1 */
+    struct profile_instruction *instructions; /* PROFILE_COPIES sets */
+    uint32_t *words;                          /* records */
+    uint64_t room;                            /* words */
     unsigned long long used; /* words that the sample needs; the excess over `room` was lost */
     unsigned long long records_lost;
     unsigned long long pages_lost; /* accesses to pages without a slot */
     unsigned long long instructions_lost;
-    uint32_t run, every;
+    uint32_t run_shift, every;
 };
 
 #endif

@@ -127,8 +127,8 @@ static void on_kernel(const struct san_launch_data *l, bool in_graph)
                                  in_graph, is_ready, &node.shape, &step);
     const bool is_recorded =
         step == KERNEL_RECORD && is_ready && recorder_begin(l, node.kernel, node.shape);
-    if (!is_recorded)
-        recorder_skip(l);
+    if (!is_recorded && recorder_skip(l) && step == KERNEL_TIME)
+        step = KERNEL_LAUNCH; /* patched code is slower */
     if (step == KERNEL_RECORD && !is_recorded) {
         recorder_request(l, node.kernel);
         step = KERNEL_LAUNCH;
@@ -196,7 +196,7 @@ static void on_graph(uint32_t id, const void *data)
     }
     if (id == SAN_NODE_LAUNCH_BEGIN && n->type == SAN_KERNEL_NODE) {
         if (current.is_upload)
-            recorder_skip(&n->launch);
+            (void)recorder_skip(&n->launch);
         else
             on_kernel(&n->launch, true);
     }

@@ -38,15 +38,21 @@ static __device__ __forceinline__ void add_page(profile_launch *l, uint64_t addr
         atomicAdd(&l->pages_lost, 1ull);
 }
 
+static __device__ __forceinline__ uint64_t block_number()
+{
+    return blockIdx.x + (uint64_t)gridDim.x * (blockIdx.y + (uint64_t)gridDim.y * blockIdx.z);
+}
+
 static __device__ __forceinline__ void count(profile_launch *l, uint64_t pc, uint32_t kind_bytes,
                                              unsigned lanes, unsigned runs, uint64_t copied)
 {
-    const int slot = find(&l->instructions->pc, sizeof *l->instructions / 8, PROFILE_INSTRUCTIONS, pc + 1);
+    profile_instruction *const set = l->instructions + block_number() % PROFILE_COPIES * PROFILE_INSTRUCTIONS;
+    const int slot = find(&set->pc, sizeof *set / 8, PROFILE_INSTRUCTIONS, pc + 1);
     if (slot < 0) {
         atomicAdd(&l->instructions_lost, 1ull);
         return;
     }
-    profile_instruction *const i = &l->instructions[slot];
+    profile_instruction *const i = &set[slot];
     i->kind_bytes = kind_bytes;
     atomicAdd((unsigned long long *)&i->warps, 1ull);
     atomicAdd((unsigned long long *)&i->lanes, (unsigned long long)lanes);
@@ -78,8 +84,8 @@ static __device__ __forceinline__ void access(profile_launch *l, uint64_t pc, ui
     if (lane == leader)
         count(l, pc, kind_bytes, __popc(mask), __popc(starts), 0);
 
-    const uint64_t block = blockIdx.x + (uint64_t)gridDim.x * (blockIdx.y + (uint64_t)gridDim.y * blockIdx.z);
-    if (block / l->run % l->every != 0)
+    const uint64_t block = block_number();
+    if ((uint32_t)(block >> l->run_shift) % l->every != 0)
         return;
     const unsigned words = PROFILE_HEAD_WORDS + (listed ? 2 * __popc(mask) : 0);
     unsigned long long at = 0;
@@ -87,8 +93,11 @@ static __device__ __forceinline__ void access(profile_launch *l, uint64_t pc, ui
         at = atomicAdd(&l->used, (unsigned long long)words);
     at = __shfl_sync(mask, at, leader);
     if (at + words > l->room) {
-        if (lane == leader)
+        if (lane == leader) {
             atomicAdd(&l->records_lost, 1ull);
+            if (at + PROFILE_HEAD_WORDS <= l->room)
+                ((profile_record *)(l->words + at))->mask = 0; /* the end of the records */
+        }
         return;
     }
     if (lane == leader) {

@@ -16,7 +16,7 @@ enum {
     ROOM_WORDS = 1 << 23,
     LEAST_ROOM_WORDS = 1 << 18,
     FIRST_BLOCKS = 4096,
-    RUN_BLOCKS = 512,
+    MOST_RUN_SHIFT = 9,
     RUNS = 8,
     WAIT_SECONDS = 10
 };
@@ -144,7 +144,7 @@ static bool make_buffers(struct buffers *b)
     struct profile_launch *const h = &b->host;
     bool good = api->alloc(b->context, (void **)&h->pages, PROFILE_PAGES * sizeof *h->pages) == 0 &&
                 api->alloc(b->context, (void **)&h->instructions,
-                           PROFILE_INSTRUCTIONS * sizeof *h->instructions) == 0 &&
+                           PROFILE_COPIES * PROFILE_INSTRUCTIONS * sizeof *h->instructions) == 0 &&
                 api->alloc(b->context, &b->launch, sizeof *h) == 0;
     h->room = ROOM_WORDS;
     while (good && api->alloc(b->context, (void **)&h->words, h->room * sizeof *h->words) != 0) {
@@ -205,7 +205,7 @@ static struct recorded *new_result(void)
     if (!r)
         return NULL;
     r->pages = malloc(PROFILE_PAGES * sizeof *r->pages);
-    r->instructions = malloc(PROFILE_INSTRUCTIONS * sizeof *r->instructions);
+    r->instructions = malloc(PROFILE_COPIES * PROFILE_INSTRUCTIONS * sizeof *r->instructions);
     if (!r->pages || !r->instructions) {
         recorded_free(r);
         return NULL;
@@ -220,7 +220,9 @@ static void choose_blocks(const struct recorded *r, struct profile_launch *out)
     const uint32_t guess = blocks > FIRST_BLOCKS ? (uint32_t)(blocks / FIRST_BLOCKS) : 1;
     out->every = r->kernel->every ? r->kernel->every : guess;
     const uint64_t run = blocks / ((uint64_t)out->every * RUNS);
-    out->run = run > RUN_BLOCKS ? RUN_BLOCKS : run ? (uint32_t)run : 1;
+    out->run_shift = 0;
+    while (out->run_shift < MOST_RUN_SHIFT && (uint64_t)2 << out->run_shift <= run)
+        out->run_shift++;
 }
 
 static void set_state(enum state next)
@@ -268,7 +270,8 @@ static bool give_buffers(const struct san_launch_data *launch, struct buffers *b
 {
     const struct profile_launch *const h = &b->host;
     return api->memset(h->pages, 0, PROFILE_PAGES * sizeof *h->pages, launch->stream) == 0 &&
-           api->memset(h->instructions, 0, PROFILE_INSTRUCTIONS * sizeof *h->instructions,
+           api->memset(h->instructions, 0,
+                       PROFILE_COPIES * PROFILE_INSTRUCTIONS * sizeof *h->instructions,
                        launch->stream) == 0 &&
            api->to_device(b->launch, h, sizeof *h, launch->stream) == 0 &&
            api->set_launch_data(launch->launch, launch->function, launch->stream, b->launch) == 0;
@@ -314,16 +317,17 @@ void recorder_launched(san_context context, san_stream stream)
     set_state(RUNNING);
 }
 
-void recorder_skip(const struct san_launch_data *launch)
+bool recorder_skip(const struct san_launch_data *launch)
 {
     if (atomic_load(&patched_count) == 0)
-        return;
+        return false;
     struct patched *const p = find_patched(launch->module);
     if (!p)
-        return;
+        return false;
     (void)api->set_launch_data(launch->launch, launch->function, launch->stream, NULL);
     if (!p->is_kept && !atomic_exchange(&p->is_stale, true))
         atomic_fetch_add(&stale_count, 1);
+    return true;
 }
 
 void recorder_request(const struct san_launch_data *launch, struct kernel *k)
@@ -463,7 +467,8 @@ static bool read_back(struct recorded *r, const struct buffers *b)
     return r->words &&
            api->to_host(r->pages, device.pages, PROFILE_PAGES * sizeof *r->pages, stream) == 0 &&
            api->to_host(r->instructions, device.instructions,
-                        PROFILE_INSTRUCTIONS * sizeof *r->instructions, stream) == 0 &&
+                        PROFILE_COPIES * PROFILE_INSTRUCTIONS * sizeof *r->instructions,
+                        stream) == 0 &&
            (words == 0 ||
             api->to_host(r->words, device.words, words * sizeof *r->words, stream) == 0);
 }

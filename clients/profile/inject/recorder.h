@@ -20,7 +20,7 @@ struct recorded {
     uint32_t grid[3], block[3];
     struct profile_launch counts;             /* its pointers are of the device */
     uint64_t *pages;                          /* PROFILE_PAGES; owned */
-    struct profile_instruction *instructions; /* PROFILE_INSTRUCTIONS; owned */
+    struct profile_instruction *instructions; /* PROFILE_COPIES sets; owned */
     uint32_t *words;                          /* counts.used or counts.room; owned */
     uint64_t function_pc;                     /* program counter at which the kernel begins */
 };
@@ -42,8 +42,8 @@ bool recorder_begin(const struct san_launch_data *launch, struct kernel *k, uint
 void recorder_launched(san_context context, san_stream stream);
 
 /* Gives a launch that is not recorded no buffer, if its module is patched, and remembers that the
- * module is patched without need. */
-void recorder_skip(const struct san_launch_data *launch);
+ * module is patched without need. Returns whether it is patched. */
+bool recorder_skip(const struct san_launch_data *launch);
 
 /* Asks to patch the launch's module when the launch call ends. If that fails, no launch of the
  * kernel is recorded. */

@@ -168,16 +168,41 @@ static void print_pages(const struct recorded *r, FILE *out)
     (void)fprintf(out, "],\"pages_lost\":%llu", r->counts.pages_lost);
 }
 
+static int compare_instructions(const void *x, const void *y)
+{
+    const struct profile_instruction *const a = x, *const b = y;
+    return (a->pc > b->pc) - (a->pc < b->pc);
+}
+
+/* Adds the counters of all sets. The sums are the first items of the list; returns their number. */
+static size_t merge_instructions(struct profile_instruction *list)
+{
+    size_t count = 0;
+    qsort(list, PROFILE_COPIES * PROFILE_INSTRUCTIONS, sizeof *list, compare_instructions);
+    for (size_t i = 0; i < PROFILE_COPIES * PROFILE_INSTRUCTIONS; i++) {
+        if (!list[i].pc)
+            continue;
+        if (count == 0 || list[count - 1].pc != list[i].pc) {
+            list[count++] = list[i];
+            continue;
+        }
+        list[count - 1].warps += list[i].warps;
+        list[count - 1].lanes += list[i].lanes;
+        list[count - 1].runs += list[i].runs;
+        list[count - 1].copied += list[i].copied;
+    }
+    return count;
+}
+
 static void print_instructions(const struct recorded *r, FILE *out)
 {
     static const char *const kinds[] = {"load", "store", "atomic", "?"};
     uint64_t warps = 0, lanes = 0;
     const char *separator = "";
     (void)fprintf(out, ",\"instructions\":[");
-    for (int i = 0; i < PROFILE_INSTRUCTIONS; i++) {
+    const size_t count = merge_instructions(r->instructions);
+    for (size_t i = 0; i < count; i++) {
         const struct profile_instruction *const n = &r->instructions[i];
-        if (!n->pc)
-            continue;
         (void)fprintf(out,
                       "%s{\"pc\":%llu,\"kind\":\"%s\",\"bytes\":%u,\"warps\":%llu,\"lanes\":%llu,"
                       "\"runs\":%llu}",
