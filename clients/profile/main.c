@@ -225,9 +225,11 @@ static bool report_run(const char *program, int wait_status, struct report_reque
                       recorded ? "; the report has what was recorded before"
                                : " before one of its processes used CUDA");
     else if (!recorded)
-        (void)fprintf(stderr,
-                      "reach-profile: nothing to report, because no process of %s has used CUDA\n",
-                      program);
+        (void)fprintf(
+            stderr,
+            "reach-profile: nothing to report: no process of %s has used CUDA, or another "
+            "tool was loaded instead\n",
+            program);
     if (!recorded || report_write(request, &err) == STATUS_OK)
         return true;
     print_error(&err);

@@ -263,6 +263,7 @@ static void read_header(struct json_reader *in, struct recording *r)
     read_word(in, "command", &r->command);
     read_word(in, "problem", &r->problem);
     json_reader_bool(in, "ended", &r->ended);
+    json_reader_u64(in, "resets", &r->resets);
     json_reader_f64_maybe(in, "seconds", &seconds);
     r->seconds = seconds.v;
 }

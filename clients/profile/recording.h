@@ -112,6 +112,7 @@ struct recording {
     const char *command;
     const char *problem; /* reason why nothing could be recorded, in one sentence, or "" */
     bool ended;          /* false if the process was killed while it was recorded */
+    uint64_t resets;     /* of a GPU, by the process */
     double seconds;      /* wall time from the load of the library */
     uint32_t gpu_count;
     uint32_t allocation_count;

@@ -77,6 +77,7 @@ static void write_section(struct json_writer *t, const struct report_section *se
     json_writer_u64(t, "pid", r->pid);
     json_writer_text(t, "command", r->command);
     json_writer_bool(t, "ended", r->ended);
+    json_writer_u64(t, "resets", r->resets);
     json_writer_real(t, "seconds", r->seconds);
     json_writer_text(t, "gpu_uuid", gpu->uuid);
     json_writer_text(t, "gpu_name", gpu->name);

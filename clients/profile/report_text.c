@@ -230,6 +230,11 @@ char *report_text_advice(const struct report_section *section, char *out)
     out[0] = '\0';
     if (!section->fp)
         append(out, "There are only footprints, because %.300s.", section->why);
+    if (section->recording->resets > 0)
+        append(
+            out,
+            "%sThe process has reset a GPU, so kinds of memory of earlier launches may be wrong.",
+            out[0] ? " " : "");
     text_sanitize(out);
     return out;
 }

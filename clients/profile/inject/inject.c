@@ -237,6 +237,8 @@ static void on_call(const struct san_call_data *c)
             gate_capture_begins();
         } else if (begins(c->name, "cuGraphInstantiate")) {
             recorder_graph_begins();
+        } else if (begins(c->name, "cuDevicePrimaryCtxReset")) {
+            writer_count_reset();
         } else if (begins(c->name, "cuStreamDestroy")) {
             gate_destroys_stream(*(void *const *)c->parameters);
         }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct recorded *queue, **queue_end = &queue;
 static struct item *items;
 static bool ending;
+static atomic_uint resets;
 static char problem[400];
 static uint32_t traces;
 static struct timespec started;
@@ -350,9 +352,10 @@ static void write_recording(bool ended)
                   "{\"format\":\"reach-profile-recording\",\"version\":1,\"pid\":%d,\"command\":",
                   (int)getpid());
     print_command(out);
-    (void)fprintf(out, ",\"ended\":%s,\"seconds\":%.3f,\"problem\":", ended ? "true" : "false",
-                  (double)(t.tv_sec - started.tv_sec) +
-                      1e-9 * (double)(t.tv_nsec - started.tv_nsec));
+    (void)fprintf(
+        out, ",\"ended\":%s,\"resets\":%u,\"seconds\":%.3f,\"problem\":", ended ? "true" : "false",
+        atomic_load(&resets),
+        (double)(t.tv_sec - started.tv_sec) + 1e-9 * (double)(t.tv_nsec - started.tv_nsec));
     print_text(out, problem);
     print_gpus(out);
     print_allocations(out);
@@ -422,6 +425,11 @@ void writer_problem(const char *why)
     pthread_mutex_lock(&lock);
     (void)snprintf(problem, sizeof problem, "%s", why);
     pthread_mutex_unlock(&lock);
+}
+
+void writer_count_reset(void)
+{
+    atomic_fetch_add(&resets, 1);
 }
 
 void writer_end(void)

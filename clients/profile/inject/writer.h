@@ -16,6 +16,9 @@ void writer_add(struct recorded *take);
 /* Reports in one sentence why nothing is recorded. `why` is copied. */
 void writer_problem(const char *why);
 
+/* Counts a reset of a GPU by the program. */
+void writer_count_reset(void);
+
 /* Writes the rest, and ends the thread. */
 void writer_end(void);
 
