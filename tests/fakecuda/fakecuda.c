@@ -491,6 +491,7 @@ cu_result cuDevicePrimaryCtxRelease_v2(cu_device device)
 /* Everything in the context is lost; the next call makes another context. */
 cu_result cuDevicePrimaryCtxReset_v2(cu_device device)
 {
+    FAKE_CALL("cuDevicePrimaryCtxReset_v2");
     cu_result r = enter_device("cuDevicePrimaryCtxReset", device);
     if (r != CU_SUCCESS)
         return r;
