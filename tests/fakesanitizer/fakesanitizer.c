@@ -168,7 +168,7 @@ static uint32_t call_number(const char *name)
     } calls[] = {{"cuLaunchKernel", 307},     {"cuLaunchKernelEx", 652},
                  {"cuGraphLaunch", 514},      {"cuStreamBeginCapture", 495},
                  {"cuStreamEndCapture", 497}, {"cuGraphInstantiateWithFlags", 643},
-                 {"cuStreamDestroy", 127}};
+                 {"cuStreamDestroy", 127},    {"cuDevicePrimaryCtxReset_v2", 545}};
 
     for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
         if (strcmp(name, calls[i].name) == 0)

@@ -20,7 +20,8 @@ static const uint32_t other_calls[] = {
     495, 496, 539, 540, 720, 721, /* cuStreamBeginCapture */
     497, 498,                     /* cuStreamEndCapture */
     513, 578, 643, 656, 657,      /* cuGraphInstantiate */
-    127, 326                      /* cuStreamDestroy */
+    127, 326,                     /* cuStreamDestroy */
+    389, 545                      /* cuDevicePrimaryCtxReset */
 };
 
 static const struct sanitizer_api *api;
