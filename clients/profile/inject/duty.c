@@ -6,11 +6,14 @@
 #include "clients/profile/inject/recorder.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <time.h>
 
-#define ON_NS    1000000000u
-#define OFF_NS   9000000000u
-#define RETRY_NS 100000000u
+#define ON_NS         1000000000u
+#define OFF_NS        9000000000u
+#define RETRY_NS      100000000u
+#define RATE_NS       500000000u
+#define BUSY_LAUNCHES 4000 /* per second */
 
 /* Calls of the driver (sanitizer_driver_cbid.h). A number that a version lacks is refused, which is
  * harmless: the name decides what a callback does. */
@@ -45,12 +48,21 @@ static void wait_ns(uint64_t ns)
     nanosleep(&t, NULL);
 }
 
+/* Returns whether the program launches so often that the callbacks cost some percent of its time.
+ */
+static bool is_busy(void)
+{
+    const uint64_t before = kernels_changes();
+    wait_ns(RATE_NS);
+    return (kernels_changes() - before) * (1000000000u / RATE_NS) >= BUSY_LAUNCHES;
+}
+
 static void *run(void *unused)
 {
     (void)unused;
     wait_ns(full_ns);
     for (;;) {
-        while (!recorder_pause())
+        while (!is_busy() || !recorder_pause())
             wait_ns(RETRY_NS);
         (void)enable_launches(0);
         kernels_pause();

@@ -1,5 +1,6 @@
-/* duty.h: bounds what the callbacks of launches cost a long program. After the first seconds, a
- * thread enables these callbacks for a second in ten only. */
+/* duty.h: bounds what the callbacks of launches cost a long program. After the first seconds, while
+ * the program launches thousands of kernels per second, a thread enables these callbacks for a
+ * second in ten only. */
 #ifndef REACH_CLIENTS_PROFILE_INJECT_DUTY_H
 #define REACH_CLIENTS_PROFILE_INJECT_DUTY_H
 
