@@ -18,9 +18,8 @@
 #include "gpu/cuda/host_pieces.h"
 #include "gpu/probe.h"
 
-/* The bytes that the CPU gathers before they are copied: so many that the threads wait for one
- * another in a few percent of the time only. */
-#define CUDA_BATCH_BYTES ((uint64_t)128 << 20)
+/* The bytes that the CPU gathers before they are copied: several times the caches of most cores. */
+#define CUDA_BATCH_BYTES ((uint64_t)32 << 20)
 
 struct cuda_range {
     enum memory_kind kind; /* MEMORY_DEVICE means no range */
