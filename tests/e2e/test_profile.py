@@ -31,11 +31,11 @@ rng = random.Random(SEED)
 
 def compiled_with_patch(source, *flags):
     """Compiles a source that includes the patch for the CPU, which has no PTX: the number of a lane comes from its
-    thread. Returns the path of the program."""
+    thread, and the time from a variable of the source. Returns the path of the program."""
     with open(ROOT + "/clients/profile/inject/patch.cu", encoding="utf-8") as file:
-        text, count = re.subn(r'asm\("mov.u32 %0, %%laneid;" : "=r"\((\w+)\)\)', r"\1 = threadIdx.x % 32",
-                              file.read())
-    equal(count, 1, "instructions of PTX in the patch")
+        text, lanes = re.subn(r'asm\("mov.u32 %0, %%laneid;" : "=r"\((\w+)\)\)', r"\1 = threadIdx.x % 32", file.read())
+    text, timers = re.subn(r'asm volatile\("mov.u64 %0, %%globaltimer;" : "=l"\((\w+)\)\)', r"\1 = timer_ns", text)
+    equal((lanes, timers, text.count("asm")), (1, 1, 0), "instructions of PTX in the patch")
     patch, program = (os.path.join(common.folder, name) for name in ("patch.h", source.partition(".")[0]))
     with open(patch, "w", encoding="utf-8") as file:
         file.write(text)

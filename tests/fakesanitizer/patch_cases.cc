@@ -3,6 +3,8 @@
  * PTX. Prints TAP. TEST_SEED repeats a run, and REACH_COUNT sets the number of warp executions. */
 #include "tests/cuda_on_host/cuda_runtime.h"
 
+static unsigned long long timer_ns = 1; /* the timer of the GPU */
+
 #include PATCH
 
 #include <ctime>
@@ -179,6 +181,15 @@ int main()
     more.block = 0;
     run(more, &l);
     ok(l.records_lost == 1 && l.used > used, "a record without room is lost, and counted");
+
+    const unsigned long long lost = l.records_lost;
+    l.limit_ns = 1000;
+    timer_ns = l.begin_ns + l.limit_ns;
+    run(more, &l);
+    ok(l.is_late == 0 && l.records_lost == lost + 1, "an access within the limit of time is recorded");
+    timer_ns++;
+    run(more, &l);
+    ok(l.is_late == 1 && l.records_lost == lost + 1, "an access after the limit is not");
     profile_launch none = {};
     run(more, nullptr);
     ok(none.used == 0, "a launch without data records nothing");

@@ -5,6 +5,8 @@
 
 #include "tests/fakecuda/fakecuda_script.h"
 
+static unsigned long long timer_ns = 1; /* the timer of the GPU */
+
 #include PATCH
 
 typedef int access_fn(void *data, uint64_t pc, void *address, uint32_t bytes, uint32_t flags, const void *);

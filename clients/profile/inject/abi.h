@@ -55,6 +55,9 @@ struct profile_launch {
     unsigned long long records_lost;
     unsigned long long pages_lost; /* accesses to pages without a slot */
     unsigned long long instructions_lost;
+    unsigned long long begin_ns; /* time of the first access, by the timer of the GPU; 0 is none */
+    unsigned long long limit_ns; /* accesses after this time are not recorded; 0 means no limit */
+    uint32_t is_late;            /* set to 1 after the limit: the recording is not complete */
     uint32_t run_shift, every;
 };
 

@@ -16,6 +16,20 @@ static __device__ __forceinline__ unsigned lane_number()
     return lane;
 }
 
+/* Returns whether the launch has been running for longer than its limit. */
+static __device__ __forceinline__ bool is_late(profile_launch *l)
+{
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    unsigned long long begin = l->begin_ns;
+    if (begin == 0)
+        begin = atomicCAS(&l->begin_ns, 0ull, now);
+    if (l->limit_ns == 0 || begin == 0 || (long long)(now - begin) <= (long long)l->limit_ns)
+        return false;
+    l->is_late = 1;
+    return true;
+}
+
 /* Adds a key to a set of `room` slots. Returns its slot, or -1 if no slot is free. */
 static __device__ __forceinline__ int find(uint64_t *first, size_t words, unsigned room, uint64_t key)
 {
@@ -68,6 +82,9 @@ static __device__ __forceinline__ void access(profile_launch *l, uint64_t pc, ui
     const unsigned leader = lowest_lane(mask), rank = __popc(before);
     const uint32_t kind_bytes = kind << 8 | bytes;
 
+    if (__any_sync(mask, lane == leader && is_late(l)))
+        return;
+
     /* The distance from the active lane before this one; the first active lane has none. */
     const unsigned previous = before ? 31 - __clz(before) : lane;
     const int64_t step = (int64_t)(address - __shfl_sync(mask, address, previous));
@@ -118,6 +135,8 @@ static __device__ __forceinline__ void access(profile_launch *l, uint64_t pc, ui
 static __device__ __forceinline__ void bulk(profile_launch *l, uint64_t pc, uint64_t address, uint32_t kind,
                                             uint64_t bytes)
 {
+    if (is_late(l))
+        return;
     for (uint64_t page = address >> PROFILE_PAGE_SHIFT; page <= (address + bytes - 1) >> PROFILE_PAGE_SHIFT;
          page++)
         add_page(l, page << PROFILE_PAGE_SHIFT);

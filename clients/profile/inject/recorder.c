@@ -292,6 +292,7 @@ bool recorder_begin(const struct san_launch_data *launch, struct kernel *k, uint
     memcpy(r->grid, launch->grid, sizeof r->grid);
     memcpy(r->block, launch->block, sizeof r->block);
     choose_blocks(r, &b->host);
+    b->host.limit_ns = RECORDED_NS;
     r->counts = b->host;
     r->context = launch->context;
     uint64_t bytes;
@@ -487,12 +488,14 @@ static void finish(void)
     }
     if (good)
         timer_free_mark(now.mark);
-    if (good && read_back(r, now.buffers)) {
+    good = good && read_back(r, now.buffers);
+    if (good && !r->counts.is_late) {
         kernels_recorded(r->kernel, r->shape, r->counts.used, r->counts.room, r->counts.every,
                          clock_ns() - now.begin_ns);
         finished(r);
     } else {
-        kernels_refuse(r->kernel, "the recorded launch did not end");
+        kernels_refuse(r->kernel, good ? "the recorded launch took longer than three seconds"
+                                       : "the recorded launch did not end");
         recorded_free(r);
     }
 }
