@@ -16,7 +16,8 @@ run-built:
 	@exec build/release/reachd --state build/state/reachd.db --reference reference --demo $(RUN_ARGS)
 
 # ---- check -----------------------------------------------------------------------------------
-TSAN_PROGRAMS := $(filter $(TSAN_TESTS:%=%/test_%),$(tests_tsan))
+TSAN_PROGRAMS := $(foreach t,$(TSAN_TESTS),$(filter %/test_$(t),$(tests_tsan))) \
+                 $(filter build/tsan/tests/unit/clients/profile/inject/%,$(tests_tsan))
 E2E         := $(call SCRIPTS,e2e)
 # The tests of the pages in a browser run in the release build only, because a sanitizer does not check pages.
 BROWSER     := $(call SCRIPTS,browser)

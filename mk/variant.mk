@@ -40,7 +40,7 @@ $(MODEL_SRC:%.c=build/$(v)/obj/%.o): build/gen/long
 objects_$(v) := $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out $(without_$(v)),$(DAEMON_SRC))) build/$(v)/obj/fatbin.o
 answer_$(v)  := $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out $(without_$(v)),$(ANSWER_SRC)))
 libs_$(v)    := build/$(v)/libreachd.a build/$(v)/libanswer.a
-support_$(v) := $(SUPPORT_SRC:%.c=build/$(v)/obj/%.o) $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out %/main.c,$(LAB_SRC) $(PROFILE_SRC)))
+support_$(v) := $(SUPPORT_SRC:%.c=build/$(v)/obj/%.o) $(patsubst %.c,build/$(v)/obj/%.o,$(filter-out %/main.c,$(LAB_SRC) $(PROFILE_SRC) $(INJECT_SRC)))
 helpers_$(v) := build/$(v)/tests/libhelpers.a $(libs_$(v))
 fake_$(v)    := $(FAKE_SRC:%.c=build/$(v)/obj/%.o)
 tests_$(v)   := $(TEST_SRC:%.c=build/$(v)/%)
