@@ -349,6 +349,21 @@ print(often("after", script(step(again, GIB), ns=300000)))
 
 
 @case
+def signals_of_the_program_stay_with_its_threads():
+    done = Run("""
+import resource, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+os.kill(os.getpid(), signal.SIGUSR1)
+print(signal.sigwait({signal.SIGUSR1}).name)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+""" + LAUNCHED + """
+while not os.path.exists(os.path.join(os.environ["REACH_PROFILE_FOLDER"], f"kernel-{os.getpid()}-0.rlt")):
+    often("_Z6gatherPKfPf", gather, is_recorded=False)
+""").clean()
+    equal((done.status, done.text), (0, "SIGUSR1\n"), done.log)
+
+
+@case
 def a_library_that_refuses_lets_the_program_run():
     for result, why in ((10, "another tool uses the Sanitizer library"), (13, "does not work with this driver")):
         done = Run(LAUNCHED, FAKESANITIZER=f"fail=sanitizerSubscribe={result}")

@@ -4,8 +4,8 @@
 #include "clients/profile/inject/gate.h"
 #include "clients/profile/inject/kernels.h"
 #include "clients/profile/inject/recorder.h"
+#include "clients/profile/inject/thread.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -78,7 +78,7 @@ static void *run(void *unused)
 
 int duty_start(const struct sanitizer_api *use, san_subscriber handle, uint64_t full)
 {
-    pthread_t thread;
+    struct err err;
 
     api = use;
     subscriber = handle;
@@ -88,7 +88,7 @@ int duty_start(const struct sanitizer_api *use, san_subscriber handle, uint64_t 
         (void)api->enable_callback(1, subscriber, SAN_DOMAIN_DRIVER_API, other_calls[i]);
     if (result == 0)
         result = enable_launches(1);
-    if (result == 0 && pthread_create(&thread, NULL, run, NULL) == 0)
-        (void)pthread_detach(thread);
+    if (result == 0)
+        (void)thread_start(run, "thread of the callbacks", NULL, &err);
     return result;
 }

@@ -2,6 +2,7 @@
 #include "clients/profile/inject/recorder.h"
 
 #include "clients/profile/inject/gate.h"
+#include "clients/profile/inject/thread.h"
 #include "clients/profile/inject/timer.h"
 
 #include <pthread.h>
@@ -519,13 +520,8 @@ static void *run(void *unused)
 enum status recorder_start(const struct sanitizer_api *use, const void *image,
                            void (*done)(struct recorded *take), struct err *err)
 {
-    pthread_t thread;
     api = use;
     patch_image = image;
     finished = done;
-    const int e = pthread_create(&thread, NULL, run, NULL);
-    if (e)
-        return err_set(err, STATUS_NO_MEMORY, "cannot start the recorder: %s", strerror(e));
-    (void)pthread_detach(thread);
-    return STATUS_OK;
+    return thread_start(run, "recorder", NULL, err);
 }

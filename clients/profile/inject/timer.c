@@ -1,10 +1,11 @@
 /* timer.c: marks in streams, and the thread that watches them. */
 #include "clients/profile/inject/timer.h"
 
+#include "clients/profile/inject/thread.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <time.h>
 
 enum { MARKS = 256, CONTEXTS = 16, WATCHES = MARKS / 2 };
@@ -162,11 +163,6 @@ static void *run(void *unused)
 
 enum status timer_start(const struct sanitizer_api *use, struct err *err)
 {
-    pthread_t thread;
     api = use;
-    const int e = pthread_create(&thread, NULL, run, NULL);
-    if (e)
-        return err_set(err, STATUS_NO_MEMORY, "cannot start the timer: %s", strerror(e));
-    (void)pthread_detach(thread);
-    return STATUS_OK;
+    return thread_start(run, "timer", NULL, err);
 }

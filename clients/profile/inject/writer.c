@@ -4,6 +4,7 @@
 #include "clients/lab/trace/rlt.h"
 #include "clients/profile/inject/driver.h"
 #include "clients/profile/inject/memory.h"
+#include "clients/profile/inject/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -406,9 +407,7 @@ enum status writer_start(const char *use, struct err *err)
 {
     folder = use;
     clock_gettime(CLOCK_MONOTONIC, &started);
-    const int e = pthread_create(&thread, NULL, run, NULL);
-    return e ? err_set(err, STATUS_NO_MEMORY, "cannot start the writer: %s", strerror(e))
-             : STATUS_OK;
+    return thread_start(run, "writer", &thread, err);
 }
 
 void writer_add(struct recorded *take)

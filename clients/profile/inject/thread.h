@@ -1,0 +1,16 @@
+/* thread.h: starts the threads of the library in the program's process. */
+#ifndef REACH_CLIENTS_PROFILE_INJECT_THREAD_H
+#define REACH_CLIENTS_PROFILE_INJECT_THREAD_H
+
+#include "base/status.h"
+
+#include <pthread.h>
+
+/* Starts a thread that gets no signals of the process, because the program expects its signals on
+ * threads of its own. `what` names the thread in messages. If `out_thread` is NULL, the thread is
+ * detached; otherwise the caller joins it. Returns STATUS_NO_MEMORY if the thread cannot be made.
+ */
+enum status thread_start(void *(*run)(void *unused), const char *what, pthread_t *out_thread,
+                         struct err *err);
+
+#endif
