@@ -10,6 +10,9 @@
 enum { STREAMS = 256 };
 #define LONGEST_CALL_NS  1000000000u /* for threads inside launch calls */
 #define LONGEST_DRAIN_NS 2000000000u
+/* After an attempt that failed, the next one comes after a pause, which doubles each time. */
+#define FIRST_PAUSE_NS   1000000000u
+#define LONGEST_PAUSE_NS 60000000000u
 
 static atomic_bool closed;
 static _Atomic int inside;
@@ -173,8 +176,12 @@ static bool drain(san_context context)
 
 bool gate_close(san_context context)
 {
+    static _Atomic uint64_t next_ns; /* time of the next attempt */
+    static _Atomic uint64_t pause_ns = FIRST_PAUSE_NS;
     bool expected = false;
-    if (is_full || gate_is_capturing() || !atomic_compare_exchange_strong(&closed, &expected, true))
+
+    if (is_full || gate_is_capturing() || clock_ns() < atomic_load(&next_ns) ||
+        !atomic_compare_exchange_strong(&closed, &expected, true))
         return false;
     is_owner = true;
     const int own = depth > 0 && depth_epoch == atomic_load(&epoch) ? 1 : 0;
@@ -184,9 +191,14 @@ bool gate_close(san_context context)
         pause_briefly();
         is_quiet = clock_ns() - begin < LONGEST_CALL_NS;
     }
-    if (is_quiet && !gate_is_capturing() && drain(context))
+    if (is_quiet && !gate_is_capturing() && drain(context)) {
+        atomic_store(&pause_ns, FIRST_PAUSE_NS);
         return true;
+    }
     gate_open();
+    atomic_store(&next_ns, clock_ns() + atomic_load(&pause_ns));
+    if (atomic_load(&pause_ns) < LONGEST_PAUSE_NS)
+        atomic_store(&pause_ns, 2 * atomic_load(&pause_ns));
     return false;
 }
 

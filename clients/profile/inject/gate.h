@@ -28,7 +28,8 @@ void gate_capture_ends(void);
 bool gate_is_capturing(void);
 
 /* Closes the gate and waits for the GPU. It must be called where the thread holds no lock of the
- * driver. Returns false, with the gate open, if the launches did not end in time. */
+ * driver. Returns false, with the gate open, if the launches did not end in time. A program whose
+ * launches never end would wait at each attempt, so attempts that fail become rare. */
 bool gate_close(san_context context);
 void gate_open(void);
 

@@ -19,7 +19,7 @@ enum {
     FIRST_BLOCKS = 4096,
     MOST_RUN_SHIFT = 9,
     RUNS = 8,
-    WAIT_SECONDS = 10
+    WAIT_SECONDS = 4 /* a recorded launch is waited for, which is longer than RECORDED_NS */
 };
 #define STREAM_OF_THREAD ((void *)2) /* CU_STREAM_PER_THREAD */
 /* After this time a launch is not recorded any more; the rest of it runs almost unpatched. */
