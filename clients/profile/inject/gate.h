@@ -9,10 +9,11 @@
 
 #include <stdbool.h>
 
-/* A thread calls these when it enters and leaves a launch call of the driver. gate_enter waits
- * while another thread has closed the gate. */
+/* A thread calls these when it enters and leaves a launch call of the driver, or a call that
+ * destroys a stream. gate_enter waits while another thread has closed the gate. gate_leave returns
+ * whether the thread is in no such call any more. */
 void gate_enter(void);
-void gate_leave(void);
+bool gate_leave(void);
 
 /* Forgets the threads that are inside launch calls, because the ends of their calls are not
  * reported. Launch calls must not be reported when this function is called. */
@@ -21,6 +22,9 @@ void gate_reset(void);
 /* Reports the stream of a launch, and that the program destroys a stream. */
 void gate_saw_stream(san_context context, san_stream stream, void *user_stream);
 void gate_destroys_stream(void *user_stream);
+
+/* Forgets the streams of a context that is destroyed. */
+void gate_forget_streams(san_context context);
 
 /* Counts stream captures. The gate cannot be closed during a capture. */
 void gate_capture_begins(void);

@@ -1,6 +1,7 @@
 /* recorder.c: buffers on the GPU, patches, and reading back. */
 #include "clients/profile/inject/recorder.h"
 
+#include "base/clock.h"
 #include "clients/profile/inject/gate.h"
 #include "clients/profile/inject/thread.h"
 #include "clients/profile/inject/timer.h"
@@ -18,20 +19,23 @@ enum {
     LEAST_ROOM_WORDS = 1 << 18,
     FIRST_BLOCKS = 4096,
     MOST_RUN_SHIFT = 9,
-    RUNS = 8,
-    WAIT_SECONDS = 4 /* a recorded launch is waited for, which is longer than RECORDED_NS */
+    RUNS = 8
 };
 #define STREAM_OF_THREAD ((void *)2) /* CU_STREAM_PER_THREAD */
 /* After this time a launch is not recorded any more; the rest of it runs almost unpatched. */
-#define RECORDED_NS 3000000000u
-#define LONGEST_NS  60000000000u
+#define RECORDED_NS (3 * NSEC_PER_SEC)
+#define LONGEST_NS  (60 * NSEC_PER_SEC)
+#define WAIT_NS     (4 * NSEC_PER_SEC) /* of a thread for its recording; more than RECORDED_NS */
+#define DESTROY_NS  (1 * NSEC_PER_SEC) /* of a thread that destroys a context that is read */
+#define END_NS      (3 * NSEC_PER_SEC) /* of the end of the process for a recording */
 
 /* Buffers of one context. */
 struct buffers {
     san_context context;
-    bool is_patch_loaded, failed;
+    bool is_patch_loaded;
+    const char *_Atomic failed; /* why there are no buffers; NULL if that is not known yet */
     struct profile_launch host; /* pointers and room */
-    void *launch;               /* struct profile_launch on the GPU */
+    void *_Atomic launch;       /* struct profile_launch on the GPU */
 };
 
 static const struct sanitizer_api *api;
@@ -40,34 +44,36 @@ static const void *patch_image;
 /* A patched module. */
 struct patched {
     _Atomic(san_module) module; /* NULL is a free slot */
-    san_context context;
+    _Atomic(san_context) context;
     atomic_bool is_stale; /* a launch was not recorded, so the patch only costs time */
-    bool is_kept;         /* a graph may have the patched code */
+    atomic_bool is_kept;  /* the module cannot be unpatched, or a graph may have its code */
 };
 
 enum state {
-    IDLE,   /* a launch can be recorded */
-    TAKEN,  /* the launch is between its callbacks */
-    RUNNING /* the thread waits for the launch, and reads back */
+    IDLE,    /* a launch can be recorded */
+    TAKEN,   /* the launch is between its callbacks */
+    RUNNING, /* the thread waits for the launch */
+    READING  /* the thread reads back */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* never held in a call of the API */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static enum state state;
-static struct { /* the recording */
+static struct { /* the recording; used by the thread that has taken it, then by that of run() */
     struct recorded *result;
-    struct buffers *buffers;
+    const void *launch; /* on the GPU */
     int mark;
-    san_context context;
     san_stream stream;
     uint64_t begin_ns;
 } now;
+static san_context now_context; /* of the recording after its launch; changed with the lock */
+static bool is_abandoned;       /* the context of the recording is gone; changed with the lock */
 static void (*finished)(struct recorded *take);
 static struct buffers contexts[CONTEXTS];
 static pthread_mutex_t patching = PTHREAD_MUTEX_INITIALIZER; /* taken only by trylock */
 static struct patched modules[MODULES];
 static _Atomic int patched_count, stale_count;
-static atomic_bool is_paused;
+static atomic_bool is_paused, has_ended;
 static atomic_bool has_graph; /* graphs have copies of code, which must not be patched any more */
 
 /* What this thread does when its launch call ends. */
@@ -77,13 +83,6 @@ static __thread struct {
     struct kernel *kernel; /* that asked for the patch */
     bool has_recorded;
 } after;
-
-static uint64_t clock_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 void recorded_free(struct recorded *take)
 {
@@ -98,32 +97,47 @@ void recorded_free(struct recorded *take)
 static struct patched *find_patched(san_module module)
 {
     for (int i = 0; i < MODULES; i++) {
-        if (atomic_load_explicit(&modules[i].module, memory_order_relaxed) == module)
+        if (atomic_load_explicit(&modules[i].module, memory_order_acquire) == module)
             return &modules[i];
     }
     return NULL;
 }
 
+static void set_stale(struct patched *p, bool stale)
+{
+    if (atomic_exchange(&p->is_stale, stale) != stale)
+        atomic_fetch_add(&stale_count, stale ? 1 : -1);
+}
+
 static void forget(struct patched *p)
 {
-    if (atomic_exchange(&p->is_stale, false))
-        atomic_fetch_sub(&stale_count, 1);
+    set_stale(p, false);
     if (atomic_exchange(&p->module, NULL))
         atomic_fetch_sub(&patched_count, 1);
 }
 
+static void keep(struct patched *p)
+{
+    atomic_store(&p->is_kept, true);
+    set_stale(p, false);
+}
+
 static struct buffers *find_context(san_context context)
 {
-    struct buffers *unused = NULL;
-    for (int i = 0; i < CONTEXTS; i++) {
+    struct buffers *found = NULL, *unused = NULL;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < CONTEXTS && !found; i++) {
         if (contexts[i].context == context)
-            return &contexts[i];
+            found = &contexts[i];
         if (!contexts[i].context && !unused)
             unused = &contexts[i];
     }
-    if (unused)
+    if (!found && unused) {
         *unused = (struct buffers){.context = context};
-    return unused;
+        found = unused;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 static void free_buffers(struct buffers *b)
@@ -145,10 +159,12 @@ static bool make_buffers(struct buffers *b)
     if (b->failed)
         return false;
     struct profile_launch *const h = &b->host;
+    void *launch = NULL;
     bool good = api->alloc(b->context, (void **)&h->pages, PROFILE_PAGES * sizeof *h->pages) == 0 &&
                 api->alloc(b->context, (void **)&h->instructions,
                            PROFILE_COPIES * PROFILE_INSTRUCTIONS * sizeof *h->instructions) == 0 &&
-                api->alloc(b->context, &b->launch, sizeof *h) == 0;
+                api->alloc(b->context, &launch, sizeof *h) == 0;
+    b->launch = launch;
     h->room = ROOM_WORDS;
     while (good && api->alloc(b->context, (void **)&h->words, h->room * sizeof *h->words) != 0) {
         h->words = NULL;
@@ -156,10 +172,21 @@ static bool make_buffers(struct buffers *b)
         good = h->room >= LEAST_ROOM_WORDS;
     }
     if (!good) {
-        b->failed = true;
+        b->failed = "the GPU has no memory for the recording";
         free_buffers(b);
     }
     return good;
+}
+
+/* Ends recordings of a context, because its buffers may still be written. The caller has `lock`. */
+static void fail_context(san_context context, const char *why)
+{
+    for (int i = 0; i < CONTEXTS; i++) {
+        if (contexts[i].context == context) {
+            contexts[i].launch = NULL;
+            contexts[i].failed = why;
+        }
+    }
 }
 
 /* Patches a module. Returns NULL, or the reason why the module cannot be patched. The caller has
@@ -183,7 +210,7 @@ static const char *patch(san_context context, san_module module)
     if (!b || !slot)
         return "too many modules or contexts are recorded";
     if (!make_buffers(b))
-        return "the GPU has no memory for the recording";
+        return b->failed;
     if (!b->is_patch_loaded && api->add_patches(patch_image, context) != 0)
         return refused;
     b->is_patch_loaded = true;
@@ -192,8 +219,8 @@ static const char *patch(san_context context, san_module module)
             calls[i].must)
             return refused;
     }
-    slot->context = context;
-    slot->is_kept = false;
+    atomic_store(&slot->context, context);
+    atomic_store(&slot->is_kept, false);
     atomic_store(&slot->module, module);
     atomic_fetch_add(&patched_count, 1);
     if (api->patch_module(module) == 0)
@@ -236,16 +263,41 @@ static void set_state(enum state next)
     pthread_mutex_unlock(&lock);
 }
 
+/* Waits until the recording of a context is in another state; NULL means each context. The caller
+ * has the lock. */
+static void wait_while(bool (*is_so)(void), san_context context, uint64_t longest_ns)
+{
+    const struct timespec until = clock_timespec(clock_monotonic() + longest_ns);
+    int late = 0;
+    while (is_so() && (!context || now_context == context) && !late)
+        late = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
+}
+
+static bool is_reading(void)
+{
+    return state == READING;
+}
+
+static bool is_busy(void)
+{
+    return state != IDLE;
+}
+
+static bool may_patch(void)
+{
+    return !atomic_load(&is_paused) && !atomic_load(&has_ended);
+}
+
 /* ---- in callbacks that may hold locks of the driver ---- */
 
 void recorder_module_loaded(san_context context, san_module module)
 {
-    if (atomic_load(&is_paused) || gate_is_capturing() || !kernels_want_first() ||
+    if (!may_patch() || gate_is_capturing() || !kernels_want_first() ||
         pthread_mutex_trylock(&patching) != 0)
         return;
-    const uint64_t begin = clock_ns();
+    const uint64_t begin = clock_monotonic();
     (void)patch(context, module);
-    kernels_spent_first(clock_ns() - begin);
+    kernels_spent_first(clock_monotonic() - begin);
     pthread_mutex_unlock(&patching);
 }
 
@@ -262,22 +314,22 @@ bool recorder_is_ready(san_module module)
 static bool take(void)
 {
     pthread_mutex_lock(&lock);
-    const bool is_idle = state == IDLE;
+    const bool is_idle = state == IDLE && !atomic_load(&has_ended);
     if (is_idle)
         state = TAKEN;
     pthread_mutex_unlock(&lock);
     return is_idle;
 }
 
-static bool give_buffers(const struct san_launch_data *launch, struct buffers *b)
+static bool give_buffers(const struct san_launch_data *launch, const struct profile_launch *h,
+                         void *on_gpu)
 {
-    const struct profile_launch *const h = &b->host;
     return api->memset(h->pages, 0, PROFILE_PAGES * sizeof *h->pages, launch->stream) == 0 &&
            api->memset(h->instructions, 0,
                        PROFILE_COPIES * PROFILE_INSTRUCTIONS * sizeof *h->instructions,
                        launch->stream) == 0 &&
-           api->to_device(b->launch, h, sizeof *h, launch->stream) == 0 &&
-           api->set_launch_data(launch->launch, launch->function, launch->stream, b->launch) == 0;
+           api->to_device(on_gpu, h, sizeof *h, launch->stream) == 0 &&
+           api->set_launch_data(launch->launch, launch->function, launch->stream, on_gpu) == 0;
 }
 
 bool recorder_begin(const struct san_launch_data *launch, struct kernel *k, uint32_t shape)
@@ -287,6 +339,8 @@ bool recorder_begin(const struct san_launch_data *launch, struct kernel *k, uint
     struct buffers *const b = find_context(launch->context);
     struct recorded *const r = b && b->launch ? new_result() : NULL;
     if (!r) {
+        if (b && b->failed)
+            kernels_refuse(k, b->failed);
         set_state(IDLE);
         return false;
     }
@@ -294,17 +348,17 @@ bool recorder_begin(const struct san_launch_data *launch, struct kernel *k, uint
     r->shape = shape;
     memcpy(r->grid, launch->grid, sizeof r->grid);
     memcpy(r->block, launch->block, sizeof r->block);
-    choose_blocks(r, &b->host);
-    b->host.limit_ns = RECORDED_NS;
     r->counts = b->host;
+    r->counts.limit_ns = RECORDED_NS;
+    choose_blocks(r, &r->counts);
     r->context = launch->context;
     uint64_t bytes;
     if (api->function_pc(launch->module, launch->name, &r->function_pc, &bytes) != 0)
         r->function_pc = 0;
     now.result = r;
-    now.buffers = b;
-    now.begin_ns = clock_ns();
-    if (give_buffers(launch, b))
+    now.launch = b->launch;
+    now.begin_ns = clock_monotonic();
+    if (give_buffers(launch, &r->counts, b->launch))
         return true;
     kernels_refuse(k, "the Sanitizer library cannot give the launch a buffer");
     recorded_free(r);
@@ -315,10 +369,21 @@ bool recorder_begin(const struct san_launch_data *launch, struct kernel *k, uint
 void recorder_launched(san_context context, san_stream stream)
 {
     now.mark = timer_mark(context, stream);
-    now.context = context;
     now.stream = stream;
     after.has_recorded = true;
-    set_state(RUNNING);
+    pthread_mutex_lock(&lock);
+    now_context = context;
+    is_abandoned = false;
+    state = RUNNING;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+void recorder_cancel(void)
+{
+    kernels_refuse(now.result->kernel, "the recorded launch failed");
+    recorded_free(now.result);
+    set_state(IDLE);
 }
 
 bool recorder_skip(const struct san_launch_data *launch)
@@ -329,8 +394,8 @@ bool recorder_skip(const struct san_launch_data *launch)
     if (!p)
         return false;
     (void)api->set_launch_data(launch->launch, launch->function, launch->stream, NULL);
-    if (!p->is_kept && !atomic_exchange(&p->is_stale, true))
-        atomic_fetch_add(&stale_count, 1);
+    if (!atomic_load(&p->is_kept))
+        set_stale(p, true);
     return true;
 }
 
@@ -354,24 +419,38 @@ void recorder_module_unloaded(san_module module)
 
 void recorder_context_destroyed(san_context context)
 {
+    pthread_mutex_lock(&lock);
+    is_abandoned = is_abandoned || now_context == context;
+    wait_while(is_reading, context, DESTROY_NS);
     for (int i = 0; i < CONTEXTS; i++) {
         if (contexts[i].context == context)
             contexts[i] = (struct buffers){0}; /* the driver frees the memory of the context */
     }
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < MODULES; i++) {
+        if (atomic_load(&modules[i].module) && atomic_load(&modules[i].context) == context)
+            forget(&modules[i]);
+    }
+    gate_forget_streams(context);
     timer_forget(context);
+}
+
+bool recorder_has_context(san_context context)
+{
+    bool has = false;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < CONTEXTS; i++)
+        has = has || contexts[i].context == context;
+    pthread_mutex_unlock(&lock);
+    return has;
 }
 
 /* ---- where the thread holds no lock of the driver ---- */
 
 static void wait_for_recording(void)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += WAIT_SECONDS;
     pthread_mutex_lock(&lock);
-    int late = 0;
-    while (state != IDLE && !late)
-        late = pthread_cond_timedwait(&changed, &lock, &until);
+    wait_while(is_busy, NULL, WAIT_NS);
     pthread_mutex_unlock(&lock);
 }
 
@@ -381,15 +460,19 @@ static void unpatch(bool all)
 {
     for (int i = 0; i < MODULES; i++) {
         struct patched *const p = &modules[i];
-        const san_module module = atomic_load(&p->module);
-        if (!module || p->is_kept || (!all && !atomic_load(&p->is_stale)))
+        san_module module = atomic_load(&p->module);
+        if (!module || atomic_load(&p->is_kept) || (!all && !atomic_load(&p->is_stale)))
             continue;
-        if (gate_close(p->context)) {
-            if (api->unpatch_module(module) == 0)
+        if (gate_close(atomic_load(&p->context))) {
+            if (atomic_load(&p->module) != module) { /* it was unloaded meanwhile */
+            } else if (api->unpatch_module(module) == 0) {
                 forget(p);
+            } else {
+                keep(p);
+            }
             gate_open();
-        } else {
-            p->is_kept = all;
+        } else if (all) {
+            keep(p);
         }
     }
 }
@@ -400,16 +483,15 @@ void recorder_settle(void)
         after.has_recorded = false;
         wait_for_recording();
     }
-    if (atomic_load(&has_graph) || atomic_load(&is_paused))
+    if (atomic_load(&has_graph) || !may_patch())
         after.context = NULL;
     if ((!after.context && atomic_load(&stale_count) == 0) || gate_is_capturing() ||
         pthread_mutex_trylock(&patching) != 0)
         return;
     if (after.context) {
         struct patched *const p = find_patched(after.module);
-        if (p) { /* keep the patch */
-            if (atomic_exchange(&p->is_stale, false))
-                atomic_fetch_sub(&stale_count, 1);
+        if (p) {
+            set_stale(p, false);
         } else if (gate_close(after.context)) {
             const char *const why = patch(after.context, after.module);
             gate_open();
@@ -433,11 +515,10 @@ bool recorder_pause(void)
     pthread_mutex_unlock(&lock);
     if (!is_quiet)
         atomic_store(&is_paused, false);
-    for (int i = 0; i < MODULES && !is_quiet;
-         i++) { /* the next launch call unpatches all modules */
+    for (int i = 0; i < MODULES && !is_quiet; i++) { /* the next launch call unpatches all */
         struct patched *const p = &modules[i];
-        if (atomic_load(&p->module) && !p->is_kept && !atomic_exchange(&p->is_stale, true))
-            atomic_fetch_add(&stale_count, 1);
+        if (atomic_load(&p->module) && !atomic_load(&p->is_kept))
+            set_stale(p, true);
     }
     pthread_mutex_unlock(&patching);
     return is_quiet;
@@ -446,6 +527,15 @@ bool recorder_pause(void)
 void recorder_resume(void)
 {
     atomic_store(&is_paused, false);
+}
+
+void recorder_end(void)
+{
+    atomic_store(&has_ended, true);
+    pthread_mutex_lock(&lock);
+    wait_while(is_busy, NULL, END_NS);
+    is_abandoned = true;
+    pthread_mutex_unlock(&lock);
 }
 
 void recorder_graph_begins(void)
@@ -459,12 +549,12 @@ void recorder_graph_begins(void)
 
 /* ---- the thread ---- */
 
-static bool read_back(struct recorded *r, const struct buffers *b)
+static bool read_back(struct recorded *r, const void *launch)
 {
     const struct profile_launch device = r->counts;
     san_stream stream;
-    if (api->get_stream(b->context, STREAM_OF_THREAD, &stream) != 0 ||
-        api->to_host(&r->counts, b->launch, sizeof r->counts, stream) != 0)
+    if (api->get_stream(r->context, STREAM_OF_THREAD, &stream) != 0 ||
+        api->to_host(&r->counts, (void *)(uintptr_t)launch, sizeof r->counts, stream) != 0)
         return false;
     const uint64_t words = r->counts.used < device.room ? r->counts.used : device.room;
     r->words = malloc(words * sizeof *r->words + 1);
@@ -477,30 +567,55 @@ static bool read_back(struct recorded *r, const struct buffers *b)
             api->to_host(r->words, device.words, words * sizeof *r->words, stream) == 0);
 }
 
+static bool has_lost_context(void)
+{
+    pthread_mutex_lock(&lock);
+    const bool lost = is_abandoned;
+    pthread_mutex_unlock(&lock);
+    return lost;
+}
+
+/* Waits for the launch. Returns false if its end cannot be seen, or if its context is gone. */
+static bool wait_for_launch(void)
+{
+    for (int i = 0; now.mark < 0 && i < 100 && !has_lost_context();
+         i++) { /* all marks can be in use for a while */
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        now.mark = timer_mark(now.result->context, now.stream);
+    }
+    while (now.mark >= 0 && !timer_is_reached(now.mark) &&
+           clock_monotonic() - now.begin_ns < LONGEST_NS)
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    const bool is_reached = now.mark >= 0 && timer_is_reached(now.mark);
+    timer_free_mark(now.mark);
+    pthread_mutex_lock(&lock);
+    const bool good = is_reached && !is_abandoned;
+    if (good)
+        state = READING;
+    else if (!is_abandoned)
+        fail_context(now.result->context, "an earlier recorded launch did not end");
+    pthread_mutex_unlock(&lock);
+    return good;
+}
+
 static void finish(void)
 {
     struct recorded *const r = now.result;
-    for (int i = 0; now.mark < 0 && i < 100; i++) { /* all marks can be in use for a while */
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-        now.mark = timer_mark(now.context, now.stream);
-    }
-    bool good = now.mark >= 0;
-    while (good && !timer_is_reached(now.mark)) {
-        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
-        good = clock_ns() - now.begin_ns < LONGEST_NS;
-    }
-    if (good)
-        timer_free_mark(now.mark);
-    good = good && read_back(r, now.buffers);
+    const bool is_over = wait_for_launch();
+    const bool good = is_over && read_back(r, now.launch);
     if (good && !r->counts.is_late) {
         kernels_recorded(r->kernel, r->shape, r->counts.used, r->counts.room, r->counts.every,
-                         clock_ns() - now.begin_ns);
+                         clock_monotonic() - now.begin_ns);
         finished(r);
-    } else {
-        kernels_refuse(r->kernel, good ? "the recorded launch took longer than three seconds"
-                                       : "the recorded launch did not end");
-        recorded_free(r);
+        return;
     }
+    if (good)
+        kernels_refuse(r->kernel, "the recorded launch took longer than three seconds");
+    else if (is_over)
+        kernels_refuse(r->kernel, "the Sanitizer library cannot read the recording");
+    else if (!has_lost_context())
+        kernels_refuse(r->kernel, "the recorded launch did not end");
+    recorded_free(r);
 }
 
 static void *run(void *unused)

@@ -41,6 +41,9 @@ bool recorder_is_ready(san_module module);
 bool recorder_begin(const struct san_launch_data *launch, struct kernel *k, uint32_t shape);
 void recorder_launched(san_context context, san_stream stream);
 
+/* Gives up the launch of recorder_begin, because its end was not reported. */
+void recorder_cancel(void);
+
 /* Gives a launch that is not recorded no buffer, if its module is patched, and remembers that the
  * module is patched without need. Returns whether it is patched. */
 bool recorder_skip(const struct san_launch_data *launch);
@@ -62,7 +65,15 @@ void recorder_graph_begins(void);
 bool recorder_pause(void);
 void recorder_resume(void);
 
+/* Forget a module or a context before the program destroys it. The thread may hold locks of the
+ * driver. */
 void recorder_module_unloaded(san_module module);
 void recorder_context_destroyed(san_context context);
+
+/* Returns whether launches of a context were recorded, and the context still exists. */
+bool recorder_has_context(san_context context);
+
+/* Records no more launches, because the process ends. Waits up to three seconds for a recording. */
+void recorder_end(void);
 
 #endif

@@ -1,18 +1,18 @@
 /* timer.c: marks in streams, and the thread that watches them. */
 #include "clients/profile/inject/timer.h"
 
+#include "base/clock.h"
 #include "clients/profile/inject/thread.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <time.h>
 
 enum { MARKS = 256, CONTEXTS = 16, WATCHES = MARKS / 2 };
-#define LONGEST_NS      20000000000u
-#define LONGEST_WAIT_NS 250000000u
+#define LONGEST_NS      (20 * NSEC_PER_SEC)
+#define LONGEST_WAIT_NS (250 * NSEC_PER_MSEC)
 
-struct watch {
+struct watch { /* owns two marks */
     int begin, end;
     uint64_t since_ns, begin_ns; /* begin_ns is 0 until the first mark is reached */
     void (*done)(void *what, uint64_t ns);
@@ -20,79 +20,148 @@ struct watch {
 };
 
 static const struct sanitizer_api *api;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* never held in a call of the API */
+/* Never held in a call of the API. Threads spin for it, because the timer holds it often. */
+static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct watch watches[WATCHES];
 static uint32_t watch_count;
 static struct {
-    _Atomic(san_context) context;
+    san_context context;          /* NULL is free */
     _Atomic unsigned char *bytes; /* MARKS bytes of pinned memory */
 } contexts[CONTEXTS];
-static _Atomic unsigned char *marks[MARKS]; /* NULL is a free mark */
+static struct {
+    _Atomic unsigned char *byte; /* NULL if the mark was never used, or if its context is gone */
+    bool is_owned;
+} marks[MARKS];
+static bool has_ended;
 
-static uint64_t clock_ns(void)
+/* ---- with the lock ---- */
+
+static bool is_reached(int mark)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return !marks[mark].byte || *marks[mark].byte != 0;
 }
 
-/* Returns the pinned bytes of a context, which are allocated at the first call; NULL if there are
- * none. Of threads that come at the same time, one allocates and the others get NULL. */
-static _Atomic unsigned char *bytes_of(san_context context)
+static _Atomic unsigned char *find_bytes(san_context context)
 {
-    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
     for (int i = 0; i < CONTEXTS; i++) {
-        if (atomic_load(&contexts[i].context) == context)
+        if (contexts[i].context == context)
             return contexts[i].bytes;
     }
-    if (pthread_mutex_trylock(&making) != 0)
-        return NULL;
-    void *bytes = NULL;
-    int at = 0;
-    while (at < CONTEXTS && atomic_load(&contexts[at].context))
-        at++;
-    if (at < CONTEXTS && api->alloc_host(context, &bytes, MARKS) == 0) {
-        contexts[at].bytes = bytes;
-        atomic_store(&contexts[at].context, context);
-    }
-    pthread_mutex_unlock(&making);
-    return bytes;
+    return NULL;
 }
 
-void timer_forget(san_context context)
+static bool add_bytes(san_context context, void *bytes)
 {
     for (int i = 0; i < CONTEXTS; i++) {
-        if (atomic_load(&contexts[i].context) == context)
-            atomic_store(&contexts[i].context, NULL);
+        if (!contexts[i].context) {
+            contexts[i].context = context;
+            contexts[i].bytes = bytes;
+            return true;
+        }
     }
+    return false;
+}
+
+static void forget(int context)
+{
+    _Atomic unsigned char *const bytes = contexts[context].bytes;
+    for (int i = 0; i < MARKS; i++) {
+        if (marks[i].byte == bytes + i)
+            marks[i].byte = NULL;
+    }
+    contexts[context].context = NULL;
+}
+
+/* Looks at the marks of a watch. Returns whether the watch is finished. */
+static bool look(struct watch *w, uint64_t now)
+{
+    if (w->begin_ns == 0 && is_reached(w->begin))
+        w->begin_ns = now;
+    const bool is_lost = !marks[w->end].byte || now - w->since_ns > LONGEST_NS;
+    if (!is_lost && !is_reached(w->end))
+        return false;
+    w->done(w->what, is_lost ? 0 : now - w->begin_ns);
+    marks[w->begin].is_owned = marks[w->end].is_owned = false;
+    return true;
+}
+
+static void look_at_all(void)
+{
+    const uint64_t now = clock_monotonic();
+    for (uint32_t i = 0; i < watch_count;) {
+        if (look(&watches[i], now))
+            watches[i] = watches[--watch_count];
+        else
+            i++;
+    }
+}
+
+/* ---- marks ---- */
+
+/* Takes a free mark of a context; -1 if there is none. */
+static int take_mark(san_context context, _Atomic unsigned char **out_byte)
+{
+    int mark = -1;
+    pthread_mutex_lock(&lock);
+    _Atomic unsigned char *const bytes = find_bytes(context);
+    for (int i = 0; i < MARKS && bytes && mark < 0; i++) {
+        if (!marks[i].is_owned && is_reached(i)) {
+            mark = i;
+            marks[i].is_owned = true;
+            marks[i].byte = *out_byte = bytes + i;
+            *marks[i].byte = 0;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return mark;
+}
+
+/* Allocates the pinned bytes of a context. Returns false if the context has some already. Of
+ * threads that come at the same time, one allocates and the others get false. */
+static bool make_bytes(san_context context)
+{
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    void *bytes = NULL;
+    if (pthread_mutex_trylock(&making) != 0)
+        return false;
+    pthread_mutex_lock(&lock);
+    const bool is_wanted = !has_ended && !find_bytes(context);
+    pthread_mutex_unlock(&lock);
+    bool good = is_wanted && api->alloc_host(context, &bytes, MARKS) == 0;
+    if (good) {
+        pthread_mutex_lock(&lock);
+        good = add_bytes(context, bytes);
+        pthread_mutex_unlock(&lock);
+        if (!good)
+            (void)api->free_host(context, bytes);
+    }
+    pthread_mutex_unlock(&making);
+    return good;
 }
 
 int timer_mark(san_context context, san_stream stream)
 {
-    _Atomic unsigned char *const bytes = bytes_of(context);
-    int mark = -1;
-    if (!bytes)
-        return -1;
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < MARKS && mark < 0; i++) {
-        if (!marks[i]) {
-            mark = i;
-            marks[i] = bytes + i;
-            bytes[i] = 0;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    if (mark >= 0 && api->memset((void *)(uintptr_t)(bytes + mark), 1, 1, stream) != 0) {
-        timer_free_mark(mark);
-        return -1;
+    _Atomic unsigned char *byte = NULL;
+    int mark = take_mark(context, &byte);
+    if (mark < 0 && make_bytes(context))
+        mark = take_mark(context, &byte);
+    if (mark >= 0 && api->memset((void *)(uintptr_t)byte, 1, 1, stream) != 0) {
+        pthread_mutex_lock(&lock);
+        marks[mark].byte = NULL; /* the GPU does not write it */
+        marks[mark].is_owned = false;
+        pthread_mutex_unlock(&lock);
+        mark = -1;
     }
     return mark;
 }
 
 bool timer_is_reached(int mark)
 {
-    return *marks[mark] != 0;
+    pthread_mutex_lock(&lock);
+    const bool reached = is_reached(mark);
+    pthread_mutex_unlock(&lock);
+    return reached;
 }
 
 void timer_free_mark(int mark)
@@ -100,45 +169,51 @@ void timer_free_mark(int mark)
     if (mark < 0)
         return;
     pthread_mutex_lock(&lock);
-    marks[mark] = NULL;
+    marks[mark].is_owned = false;
     pthread_mutex_unlock(&lock);
 }
+
+void timer_forget(san_context context)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < CONTEXTS; i++) {
+        if (contexts[i].context == context)
+            forget(i);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- watches ---- */
 
 void timer_watch(int begin, int end, void (*done)(void *what, uint64_t ns), void *what)
 {
     pthread_mutex_lock(&lock);
     watches[watch_count++] = (struct watch){
-        .begin = begin, .end = end, .since_ns = clock_ns(), .done = done, .what = what};
+        .begin = begin, .end = end, .since_ns = clock_monotonic(), .done = done, .what = what};
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&lock);
 }
 
-/* Looks at the marks of a watch. Returns whether the watch is finished. */
-static bool look(struct watch *w, uint64_t now)
-{
-    if (w->begin_ns == 0 && *marks[w->begin])
-        w->begin_ns = now;
-    const bool is_late = now - w->since_ns > LONGEST_NS;
-    if (!*marks[w->end] && !is_late)
-        return false;
-    const uint64_t ns = is_late ? 0 : now - w->begin_ns;
-    w->done(w->what, ns);
-    if (!is_late) /* the GPU may still write late marks, so they are not used again */
-        marks[w->begin] = marks[w->end] = NULL;
-    return true;
-}
-
 void timer_wait(void)
 {
-    const uint64_t begin = clock_ns();
+    const uint64_t begin = clock_monotonic();
     bool is_idle = false;
-    while (!is_idle && clock_ns() - begin < LONGEST_WAIT_NS) {
+    while (!is_idle && clock_monotonic() - begin < LONGEST_WAIT_NS) {
         pthread_mutex_lock(&lock);
         is_idle = watch_count == 0;
         pthread_mutex_unlock(&lock);
         if (!is_idle)
             sched_yield();
     }
+}
+
+void timer_end(void)
+{
+    pthread_mutex_lock(&lock);
+    has_ended = true;
+    for (int i = 0; i < CONTEXTS; i++)
+        forget(i);
+    pthread_mutex_unlock(&lock);
 }
 
 static void *run(void *unused)
@@ -148,14 +223,9 @@ static void *run(void *unused)
     for (;;) {
         while (watch_count == 0)
             (void)pthread_cond_wait(&changed, &lock);
-        const uint64_t now = clock_ns();
-        for (uint32_t i = 0; i < watch_count;) {
-            if (look(&watches[i], now))
-                watches[i] = watches[--watch_count];
-            else
-                i++;
-        }
+        look_at_all();
         pthread_mutex_unlock(&lock);
+        sched_yield(); /* others can take the lock */
         pthread_mutex_lock(&lock);
     }
     return NULL;

@@ -1,32 +1,41 @@
 /* timer.h: times launches without waiting for them. A byte of pinned host memory is set in the
  * stream before the launch and another after it, and a thread watches both bytes. So a launch that
  * waits for another launch of the program (NCCL) is not held up. The resolution is some
- * microseconds. */
+ * microseconds. All functions may be called on any thread, and in callbacks of the Sanitizer API.
+ */
 #ifndef REACH_CLIENTS_PROFILE_INJECT_TIMER_H
 #define REACH_CLIENTS_PROFILE_INJECT_TIMER_H
 
 #include "clients/profile/inject/kernels.h"
 #include "clients/profile/inject/sanitizer_api.h"
 
-/* Starts the thread. Returns STATUS_NO_MEMORY if the thread cannot be made. */
+/* Starts the thread. `api` is borrowed for the life of the process. Returns STATUS_NO_MEMORY if the
+ * thread cannot be made. */
 enum status timer_start(const struct sanitizer_api *api, struct err *err);
 
-/* Puts a mark into the stream and returns its number; -1 if that is not possible. The functions of
- * marks are called in callbacks, on any thread. */
+/* Puts a mark into the stream and returns its number, which the caller frees; -1 if no mark is
+ * free, or if the stream takes none. */
 int timer_mark(san_context context, san_stream stream);
 
-/* Returns whether the GPU has reached the mark. */
+/* Returns whether the GPU has reached the mark, or its context is gone. */
 bool timer_is_reached(int mark);
+
+/* Frees a mark. A mark that the GPU has not reached is used again only after that. -1 is ignored.
+ */
 void timer_free_mark(int mark);
 
 /* Reports the time between two marks to `done`, on the thread of the timer, and frees both. `what`
- * is passed on. A time of 0 means that the marks were not reached within the limit. */
+ * is passed on. A time of 0 means that the marks were not reached within the limit, or that their
+ * context is gone. `done` must not call functions of this header. */
 void timer_watch(int begin, int end, void (*done)(void *what, uint64_t ns), void *what);
 
-/* Forgets the memory of a context that is destroyed. */
+/* Forgets the memory of a context that is destroyed. Nothing reads that memory after the return. */
 void timer_forget(san_context context);
 
 /* Waits until nothing is watched, at most a quarter of a second. */
 void timer_wait(void);
+
+/* Forgets the memory of all contexts, because the process ends. There are no marks from now on. */
+void timer_end(void);
 
 #endif
