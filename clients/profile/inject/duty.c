@@ -31,13 +31,21 @@ static const struct sanitizer_api *api;
 static san_subscriber subscriber;
 static uint64_t full_ns;
 
-static int enable_launches(uint32_t enable)
+static int set_launches(uint32_t enable)
 {
-    int result = api->enable_domain(enable, subscriber, SAN_DOMAIN_LAUNCH);
-    if (result == 0)
-        result = api->enable_domain(enable, subscriber, SAN_DOMAIN_GRAPHS);
+    const int launches = api->enable_domain(enable, subscriber, SAN_DOMAIN_LAUNCH);
+    const int graphs = api->enable_domain(enable, subscriber, SAN_DOMAIN_GRAPHS);
     for (size_t i = 0; i < sizeof launch_calls / sizeof launch_calls[0]; i++)
         (void)api->enable_callback(enable, subscriber, SAN_DOMAIN_DRIVER_API, launch_calls[i]);
+    return launches ? launches : graphs;
+}
+
+/* Enables all callbacks of launches, or none. */
+static int enable_launches(void)
+{
+    const int result = set_launches(1);
+    if (result != 0)
+        (void)set_launches(0);
     return result;
 }
 
@@ -64,13 +72,14 @@ static void *run(void *unused)
     for (;;) {
         while (!is_busy() || !recorder_pause())
             wait_ns(RETRY_NS);
-        (void)enable_launches(0);
+        (void)set_launches(0);
         kernels_pause();
-        wait_ns(OFF_NS);
-        gate_reset();
+        do {
+            wait_ns(OFF_NS);
+            gate_reset();
+        } while (enable_launches() != 0);
         kernels_resume();
         recorder_resume();
-        (void)enable_launches(1);
         wait_ns(ON_NS);
     }
     return NULL;
@@ -83,12 +92,16 @@ int duty_start(const struct sanitizer_api *use, san_subscriber handle, uint64_t 
     api = use;
     subscriber = handle;
     full_ns = full;
-    int result = api->enable_domain(1, subscriber, SAN_DOMAIN_RESOURCE);
+    /* A patched module needs the callbacks of launches, so these come before those of modules. */
+    int result = enable_launches();
+    if (result == 0)
+        result = api->enable_domain(1, subscriber, SAN_DOMAIN_RESOURCE);
+    if (result != 0) {
+        (void)set_launches(0);
+        return result;
+    }
     for (size_t i = 0; i < sizeof other_calls / sizeof other_calls[0]; i++)
         (void)api->enable_callback(1, subscriber, SAN_DOMAIN_DRIVER_API, other_calls[i]);
-    if (result == 0)
-        result = enable_launches(1);
-    if (result == 0)
-        (void)thread_start(run, "thread of the callbacks", NULL, &err);
-    return result;
+    (void)thread_start(run, "thread of the callbacks", NULL, &err);
+    return 0;
 }

@@ -16,6 +16,9 @@
 extern const unsigned char reach_profile_patch_start[];
 
 static struct sanitizer_api api;
+/* A child of a fork has none of the threads, and its locks may be held forever. CUDA does not work
+ * in such a child, so it does nothing. */
+static atomic_bool is_child;
 
 /* What this thread does with the launch between its two callbacks. */
 static __thread struct {
@@ -93,6 +96,18 @@ static void timed_free(struct timed *take)
     free(take);
 }
 
+/* Gives up a launch whose end was not reported. */
+static void drop_launch(void)
+{
+    if (current.step == KERNEL_RECORD)
+        recorder_cancel();
+    current.step = KERNEL_LAUNCH;
+    timer_free_mark(current.mark);
+    current.mark = -1;
+    timed_free(current.graph);
+    current.graph = NULL;
+}
+
 /* Adds a node. Without memory, the node is lost. */
 static void timed_add(struct timed *t, struct kernel_node node)
 {
@@ -152,7 +167,8 @@ static void watch(san_context context, san_stream stream, struct timed *take)
         timer_watch(current.mark, end, on_timed, take);
         current.is_timed = true;
     } else {
-        timed_free(take); /* the mark is lost, because the GPU still writes it */
+        timer_free_mark(current.mark);
+        timed_free(take);
     }
     current.mark = -1;
 }
@@ -165,18 +181,21 @@ static void on_end(san_context context, san_stream stream)
         recorder_launched(context, stream);
     if (step == KERNEL_TIME && current.mark >= 0) {
         struct timed *const t = calloc(1, sizeof *t);
-        if (t)
+        if (t) {
             timed_add(t, current.node);
-        if (t)
             watch(context, stream, t);
+        }
     }
+    drop_launch();
 }
 
 static void on_launch(uint32_t id, const void *data)
 {
     const struct san_launch_data *const l = data;
-    if (id == SAN_LAUNCH_BEGIN)
+    if (id == SAN_LAUNCH_BEGIN) {
+        drop_launch();
         on_kernel(l, false);
+    }
     if (id == SAN_LAUNCH_END)
         on_end(l->context, l->stream);
 }
@@ -186,8 +205,10 @@ static void on_graph(uint32_t id, const void *data)
     const struct san_node_data *const n = data;
     const struct san_graph_data *const g = data;
 
-    if (id == SAN_GRAPH_LAUNCH_BEGIN)
+    if (id == SAN_GRAPH_LAUNCH_BEGIN) {
+        drop_launch();
         current.is_upload = g->is_upload;
+    }
     if (id == SAN_GRAPH_LAUNCH_BEGIN && !g->is_upload && kernels_graph_launch(g->exec)) {
         current.mark = timer_mark(g->context, g->stream);
         current.graph = current.mark >= 0 ? calloc(1, sizeof *current.graph) : NULL;
@@ -218,6 +239,13 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
+/* Returns whether cuStreamEndCapture has ended a capture. A capture that failed has ended too. */
+static bool has_ended_capture(const int *result)
+{
+    enum { CAPTURE_INVALIDATED = 901, CAPTURE_UNJOINED = 904 };
+    return !result || *result == 0 || *result == CAPTURE_INVALIDATED || *result == CAPTURE_UNJOINED;
+}
+
 static void on_call(const struct san_call_data *c)
 {
     if (begins(c->name, "cuLaunch") || begins(c->name, "cuGraphLaunch")) {
@@ -230,7 +258,15 @@ static void on_call(const struct san_call_data *c)
             timer_wait();
         }
         recorder_settle();
-        gate_leave();
+        if (gate_leave())
+            drop_launch();
+    } else if (begins(c->name, "cuStreamDestroy")) {
+        if (c->site == SAN_CALL_ENTER) {
+            gate_enter();
+            gate_destroys_stream(*(void *const *)c->parameters);
+        } else {
+            (void)gate_leave();
+        }
     } else if (c->site == SAN_CALL_ENTER) {
         if (begins(c->name, "cuStreamBeginCapture")) {
             recorder_graph_begins();
@@ -239,10 +275,8 @@ static void on_call(const struct san_call_data *c)
             recorder_graph_begins();
         } else if (begins(c->name, "cuDevicePrimaryCtxReset")) {
             writer_count_reset();
-        } else if (begins(c->name, "cuStreamDestroy")) {
-            gate_destroys_stream(*(void *const *)c->parameters);
         }
-    } else if (begins(c->name, "cuStreamEndCapture") ||
+    } else if ((begins(c->name, "cuStreamEndCapture") && has_ended_capture(c->result)) ||
                (begins(c->name, "cuStreamBeginCapture") && c->result && *c->result != 0)) {
         gate_capture_ends();
     }
@@ -251,6 +285,8 @@ static void on_call(const struct san_call_data *c)
 static void on_event(void *user, int domain, uint32_t id, const void *data)
 {
     (void)user;
+    if (atomic_load(&is_child))
+        return;
     if (domain == SAN_DOMAIN_DRIVER_API)
         on_call(data);
     else if (domain == SAN_DOMAIN_LAUNCH)
@@ -305,6 +341,20 @@ static enum status subscribe(struct err *err)
     return describe_refusal(result, err);
 }
 
+static void on_fork(void)
+{
+    atomic_store(&is_child, true);
+}
+
+static void end(void)
+{
+    if (atomic_load(&is_child))
+        return;
+    recorder_end();
+    timer_end();
+    writer_end();
+}
+
 static void start(void)
 {
     const char *const folder = getenv("REACH_PROFILE_FOLDER");
@@ -315,11 +365,11 @@ static void start(void)
     kernels_start(
         &(struct kernel_limits){.launches = (uint32_t)number_from("REACH_PROFILE_LAUNCHES", 3),
                                 .tool_ns = number_from("REACH_PROFILE_SECONDS", 10) * 1000000000u});
-    if (writer_start(folder, &err) != STATUS_OK)
+    if (pthread_atfork(NULL, NULL, on_fork) != 0 || writer_start(folder, &err) != STATUS_OK)
         return;
     if (subscribe(&err) != STATUS_OK)
         writer_problem(err.text);
-    (void)atexit(writer_end);
+    (void)atexit(end);
 }
 
 /* The driver calls this function when the program calls cuInit. */
