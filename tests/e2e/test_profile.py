@@ -355,12 +355,13 @@ import resource, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
 os.kill(os.getpid(), signal.SIGUSR1)
 print(signal.sigwait({signal.SIGUSR1}).name)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-""" + LAUNCHED + """
-while not os.path.exists(os.path.join(os.environ["REACH_PROFILE_FOLDER"], f"kernel-{os.getpid()}-0.rlt")):
-    often("_Z6gatherPKfPf", gather, is_recorded=False)
+resource.setrlimit(resource.RLIMIT_FSIZE, (MIB, MIB))
+""" + GATHER + """
+while not written('"state":"recorded"'):
+    often("_Z6gatherPKfPf", gather, (8192, 1, 1), is_recorded=False)
 """).clean()
     equal((done.status, done.text), (0, "SIGUSR1\n"), done.log)
+    equal([recorded["trace"] for recorded in done.kernel("_Z6gatherPKfPf")["recorded"]], [""])
 
 
 @case

@@ -1,12 +1,14 @@
 /* writer.c: decodes recorded launches, and writes traces and the recording. */
 #include "clients/profile/inject/writer.h"
 
+#include "base/clock.h"
 #include "clients/lab/trace/rlt.h"
 #include "clients/profile/inject/driver.h"
 #include "clients/profile/inject/memory.h"
 #include "clients/profile/inject/thread.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,7 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TEXT_ROOM = 1 << 16 };
+enum { COMMAND_ROOM = 4096, MOST_QUEUED = 4 };
+#define WRITE_PERIOD_NS NSEC_PER_SEC
+#define LONGEST_END_NS  (30 * NSEC_PER_SEC)
 
 /* A recorded launch, ready for the JSON document. */
 struct item {
@@ -25,17 +29,19 @@ struct item {
     char *json; /* members of the launch, without its time */
 };
 
-static const char *folder;
+static char folder[PATH_MAX];
+static char final_path[2 * PATH_MAX], partial_path[2 * PATH_MAX]; /* of the recording */
 static pthread_t thread;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct recorded *queue, **queue_end = &queue;
+static uint32_t queue_count;
 static struct item *items;
 static bool ending;
+static bool has_news = true; /* that kernels_changes does not count */
 static atomic_uint resets;
 static char problem[400];
-static uint32_t traces;
-static struct timespec started;
+static uint64_t started_ns;
 
 /* ---- decoding ---- */
 
@@ -115,11 +121,25 @@ static bool write_records(struct rlt_writer *out, const struct recorded *r, uint
     return true;
 }
 
-static bool write_trace(const struct recorded *r, const char *name)
+/* Creates the file of a trace. A program that calls execve(2) keeps its process ID, so there may
+ * be traces of this process already. Writes its name and its path. */
+static FILE *create_trace(char name[64], char path[2 * PATH_MAX])
 {
-    char path[4096];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *const file = fopen(path, "we");
+    static uint32_t number;
+    FILE *file;
+    do {
+        (void)snprintf(name, 64, "kernel-%d-%u.rlt", (int)getpid(), number++);
+        (void)snprintf(path, 2 * PATH_MAX, "%s/%s", folder, name);
+        file = fopen(path, "wxe");
+    } while (!file && errno == EEXIST);
+    return file;
+}
+
+/* Writes the trace, and its name. Returns false, without a file, if the trace cannot be written. */
+static bool write_trace(const struct recorded *r, char name[64])
+{
+    char path[2 * PATH_MAX];
+    FILE *const file = create_trace(name, path);
     struct rlt_writer *const out = file ? rlt_writer_new(file, RLT_MIN_GRANULE) : NULL;
     bool good = out != NULL;
     if (out) {
@@ -139,8 +159,11 @@ static bool write_trace(const struct recorded *r, const char *name)
         rlt_write_left_out(out, &left);
         good = rlt_writer_end(out, NULL) == STATUS_OK && good;
     }
-    if (file)
+    if (file) {
         good = fclose(file) == 0 && good;
+        if (!good)
+            (void)unlink(path);
+    }
     return good;
 }
 
@@ -167,7 +190,8 @@ static void print_pages(const struct recorded *r, FILE *out)
             length++;
         (void)fprintf(out, "%s[%llu,%zu]", i ? "," : "", (unsigned long long)pages[i], length);
     }
-    driver_locate(r->context, pages, count);
+    if (recorder_has_context(r->context))
+        driver_locate(r->context, pages, count);
     (void)fprintf(out, "],\"pages_lost\":%llu", r->counts.pages_lost);
 }
 
@@ -227,7 +251,6 @@ static void decode(struct recorded *r)
     FILE *const out = item ? open_memstream(&item->json, &bytes) : NULL;
     char name[64];
     if (out) {
-        (void)snprintf(name, sizeof name, "kernel-%d-%u.rlt", (int)getpid(), traces++);
         const bool traced = write_trace(r, name);
         (void)fprintf(out,
                       "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"trace\":\"%s\",\"complete\":%s",
@@ -258,22 +281,46 @@ static void decode(struct recorded *r)
 
 /* ---- the recording ---- */
 
-/* Writes text in quotes. Bytes that JSON or ASCII lack are left out. */
+/* Returns the bytes of the character at the beginning of `text`; 0 if it is not UTF-8. */
+static size_t character_bytes(const char *text)
+{
+    const unsigned char *const c = (const unsigned char *)text;
+    const size_t bytes = c[0] < 0x80                  ? 1
+                         : c[0] < 0xc2 || c[0] > 0xf4 ? 0
+                         : c[0] < 0xe0                ? 2
+                         : c[0] < 0xf0                ? 3
+                                                      : 4;
+    for (size_t i = 1; i < bytes; i++) {
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    const bool is_too_long = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
+    const bool is_no_character = (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf4 && c[1] > 0x8f);
+    return is_too_long || is_no_character ? 0 : bytes;
+}
+
+/* Writes text in quotes. A byte that is not UTF-8 becomes a question mark. */
 static void print_text(FILE *out, const char *text)
 {
     (void)fputc('"', out);
-    for (; *text; text++) {
+    while (*text) {
+        const size_t bytes = character_bytes(text);
         if (*text == '"' || *text == '\\')
-            (void)fputc('\\', out);
-        if (*text >= ' ' && *text < 127)
-            (void)fputc(*text, out);
+            (void)fprintf(out, "\\%c", *text);
+        else if (bytes == 1 && (*text < ' ' || *text == 127))
+            (void)fprintf(out, "\\u%04x", *text);
+        else if (bytes > 0)
+            (void)fwrite(text, 1, bytes, out);
+        else
+            (void)fputc('?', out);
+        text += bytes > 0 ? bytes : 1;
     }
     (void)fputc('"', out);
 }
 
 static void print_command(FILE *out)
 {
-    char text[4096] = "";
+    char text[COMMAND_ROOM] = "";
     FILE *const in = fopen("/proc/self/cmdline", "re");
     const size_t bytes = in ? fread(text, 1, sizeof text - 1, in) : 0;
     for (size_t i = 0; i + 1 < bytes; i++) {
@@ -338,26 +385,44 @@ static void print_kernel(const struct kernel *k, FILE *out)
     (void)fprintf(out, "}");
 }
 
+static void print_problem(FILE *out)
+{
+    char text[sizeof problem];
+    pthread_mutex_lock(&lock);
+    memcpy(text, problem, sizeof text);
+    pthread_mutex_unlock(&lock);
+    print_text(out, text);
+}
+
+/* Chooses the paths of the recording, at the first call. The program that called execve(2) may have
+ * left a recording of this process. */
+static void choose_paths(void)
+{
+    for (unsigned n = 0; !final_path[0] || access(final_path, F_OK) == 0; n++) {
+        char number[16] = "";
+        if (n > 0)
+            (void)snprintf(number, sizeof number, "-%u", n);
+        (void)snprintf(final_path, sizeof final_path, "%s/recording-%d%s.json", folder,
+                       (int)getpid(), number);
+        (void)snprintf(partial_path, sizeof partial_path, "%s/.recording-%d%s", folder,
+                       (int)getpid(), number);
+    }
+}
+
 static void write_recording(bool ended)
 {
-    char path[4096], partial[4096];
-    struct timespec t;
     struct kernel k;
-    (void)snprintf(path, sizeof path, "%s/recording-%d.json", folder, (int)getpid());
-    (void)snprintf(partial, sizeof partial, "%s/.recording-%d", folder, (int)getpid());
-    FILE *const out = fopen(partial, "we");
+    FILE *const out = fopen(partial_path, "we");
     if (!out)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &t);
     (void)fprintf(out,
                   "{\"format\":\"reach-profile-recording\",\"version\":1,\"pid\":%d,\"command\":",
                   (int)getpid());
     print_command(out);
     (void)fprintf(
         out, ",\"ended\":%s,\"resets\":%u,\"seconds\":%.3f,\"problem\":", ended ? "true" : "false",
-        atomic_load(&resets),
-        (double)(t.tv_sec - started.tv_sec) + 1e-9 * (double)(t.tv_nsec - started.tv_nsec));
-    print_text(out, problem);
+        atomic_load(&resets), 1e-9 * (double)(clock_monotonic() - started_ns));
+    print_problem(out);
     print_gpus(out);
     print_allocations(out);
     (void)fprintf(out, ",\"kernels\":[");
@@ -366,37 +431,50 @@ static void write_recording(bool ended)
         print_kernel(&k, out);
     }
     (void)fprintf(out, "]}\n");
-    if (fclose(out) == 0)
-        (void)rename(partial, path);
+    const bool failed = ferror(out) != 0; /* the disk may be full */
+    if (fclose(out) == 0 && !failed)
+        (void)rename(partial_path, final_path);
+    else
+        (void)unlink(partial_path);
+}
+
+/* Decodes the first recorded launch of the queue. The caller has the lock. */
+static void decode_first(void)
+{
+    struct recorded *const r = queue;
+    queue = r->next;
+    if (!queue)
+        queue_end = &queue;
+    pthread_mutex_unlock(&lock);
+    decode(r);
+    pthread_mutex_lock(&lock);
+    queue_count--;
+    has_news = true;
+    pthread_cond_broadcast(&changed);
 }
 
 static void *run(void *unused)
 {
-    uint64_t written = UINT64_MAX;
+    uint64_t written = 0;
     (void)unused;
+    choose_paths();
     pthread_mutex_lock(&lock);
     while (!ending || queue) {
         if (queue) {
-            struct recorded *const r = queue;
-            queue = r->next;
-            if (!queue)
-                queue_end = &queue;
-            pthread_mutex_unlock(&lock);
-            decode(r);
-            pthread_mutex_lock(&lock);
+            decode_first();
             continue;
         }
+        const bool must_write = has_news || kernels_changes() != written;
+        has_news = false;
         pthread_mutex_unlock(&lock);
-        if (kernels_changes() != written) {
+        if (must_write) {
             written = kernels_changes();
             write_recording(false);
         }
         pthread_mutex_lock(&lock);
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec++;
+        const struct timespec until = clock_timespec(clock_monotonic() + WRITE_PERIOD_NS);
         if (!ending && !queue)
-            (void)pthread_cond_timedwait(&changed, &lock, &until);
+            (void)pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
     }
     pthread_mutex_unlock(&lock);
     write_recording(true);
@@ -405,17 +483,21 @@ static void *run(void *unused)
 
 enum status writer_start(const char *use, struct err *err)
 {
-    folder = use;
-    clock_gettime(CLOCK_MONOTONIC, &started);
+    if (snprintf(folder, sizeof folder, "%s", use) >= (int)sizeof folder)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "the path of the folder is too long");
+    started_ns = clock_monotonic();
     return thread_start(run, "writer", &thread, err);
 }
 
 void writer_add(struct recorded *take)
 {
     pthread_mutex_lock(&lock);
+    while (queue_count >= MOST_QUEUED)
+        (void)pthread_cond_wait(&changed, &lock);
     *queue_end = take;
     queue_end = &take->next;
-    pthread_cond_signal(&changed);
+    queue_count++;
+    pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
 }
 
@@ -423,6 +505,7 @@ void writer_problem(const char *why)
 {
     pthread_mutex_lock(&lock);
     (void)snprintf(problem, sizeof problem, "%s", why);
+    has_news = true;
     pthread_mutex_unlock(&lock);
 }
 
@@ -436,8 +519,11 @@ void writer_end(void)
     pthread_mutex_lock(&lock);
     const bool first = !ending;
     ending = true;
-    pthread_cond_signal(&changed);
+    pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
-    if (first)
-        (void)pthread_join(thread, NULL);
+    if (!first)
+        return;
+    /* A handler of a signal that calls exit may have stopped a thread that has a lock. */
+    const struct timespec until = clock_timespec(clock_monotonic() + LONGEST_END_NS);
+    (void)pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until);
 }

@@ -6,11 +6,11 @@
 
 #include "clients/profile/inject/recorder.h"
 
-/* Starts the thread. `folder` is borrowed for the life of the process. Returns STATUS_NO_MEMORY if
- * the thread cannot be made. */
+/* Starts the thread. `folder` is copied, because a program may change its environment. Returns
+ * STATUS_NO_MEMORY if the thread cannot be made. */
 enum status writer_start(const char *folder, struct err *err);
 
-/* Queues a recorded launch. */
+/* Queues a recorded launch. Waits while several are queued, because each takes some 40 MiB. */
 void writer_add(struct recorded *take);
 
 /* Reports in one sentence why nothing is recorded. `why` is copied. */
@@ -19,7 +19,7 @@ void writer_problem(const char *why);
 /* Counts a reset of a GPU by the program. */
 void writer_count_reset(void);
 
-/* Writes the rest, and ends the thread. */
+/* Writes the rest, and ends the thread. Returns after 30 seconds at the latest. */
 void writer_end(void);
 
 #endif
