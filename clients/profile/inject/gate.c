@@ -27,7 +27,7 @@ struct stream {
     san_context context; /* NULL is free */
     san_stream stream;
     void *user_stream;
-    int mark; /* after the last work of a destroyed stream; owned; -1 means none yet */
+    int mark; /* after the last work of a destroyed stream; -1 means none yet */
     bool is_destroyed;
 };
 
@@ -112,13 +112,6 @@ static struct stream *new_stream(void)
     return &streams[stream_count++];
 }
 
-/* The caller has the lock. */
-static void forget_stream(struct stream *s)
-{
-    timer_free_mark(s->mark);
-    s->context = NULL;
-}
-
 void gate_saw_stream(san_context context, san_stream stream, void *user_stream)
 {
     static __thread san_stream last;
@@ -151,7 +144,7 @@ static int take_out_of_use(void *user_stream, struct stream *out)
     for (uint32_t i = 0; i < stream_count; i++) {
         struct stream *const s = &streams[i];
         if (s->context && s->mark >= 0 && timer_is_reached(s->mark)) {
-            forget_stream(s);
+            s->context = NULL;
         } else if (s->context && !s->is_destroyed && s->user_stream == user_stream && found < 0) {
             s->is_destroyed = true;
             *out = *s;
@@ -168,11 +161,12 @@ void gate_destroys_stream(void *user_stream)
     int at;
     while ((at = take_out_of_use(user_stream, &s)) >= 0) {
         const int mark = timer_mark(s.context, s.stream);
+        timer_free_mark(mark);
         pthread_mutex_lock(&lock);
-        if (streams[at].context == s.context && streams[at].is_destroyed && mark >= 0)
+        if (streams[at].is_destroyed && mark >= 0)
             streams[at].mark = mark;
         else if (streams[at].is_destroyed)
-            forget_stream(&streams[at]);
+            streams[at].context = NULL;
         pthread_mutex_unlock(&lock);
     }
     atomic_fetch_add(&stream_changes, 1); /* another stream can get the same handle */
@@ -183,7 +177,7 @@ void gate_forget_streams(san_context context)
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < stream_count; i++) {
         if (streams[i].context == context)
-            forget_stream(&streams[i]);
+            streams[i].context = NULL;
     }
     pthread_mutex_unlock(&lock);
     atomic_fetch_add(&stream_changes, 1);

@@ -59,7 +59,8 @@ enum state {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* never held in a call of the API */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static enum state state;
-static struct { /* the recording; used by the thread that has taken it, then by that of run() */
+static struct { /* the recording; its owner is the thread that has taken it, then the thread of
+                   run() */
     struct recorded *result;
     const void *launch; /* on the GPU */
     int mark;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "clients/profile/inject/thread.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -32,14 +33,33 @@ static struct {
 static struct {
     _Atomic unsigned char *byte; /* NULL if the mark was never used, or if its context is gone */
     bool is_owned;
+    unsigned uses;
 } marks[MARKS];
 static bool has_ended;
 
 /* ---- with the lock ---- */
 
+/* Returns the number of the present use of a mark. */
+static int get_number(int i)
+{
+    return (int)(marks[i].uses % (INT_MAX / MARKS)) * MARKS + i;
+}
+
+static bool has_byte(int mark)
+{
+    return get_number(mark % MARKS) == mark && marks[mark % MARKS].byte;
+}
+
+/* A mark that is used again was reached. */
 static bool is_reached(int mark)
 {
-    return !marks[mark].byte || *marks[mark].byte != 0;
+    return !has_byte(mark) || *marks[mark % MARKS].byte != 0;
+}
+
+static void free_mark(int mark)
+{
+    if (get_number(mark % MARKS) == mark)
+        marks[mark % MARKS].is_owned = false;
 }
 
 static _Atomic unsigned char *find_bytes(san_context context)
@@ -78,11 +98,12 @@ static bool look(struct watch *w, uint64_t now)
 {
     if (w->begin_ns == 0 && is_reached(w->begin))
         w->begin_ns = now;
-    const bool is_lost = !marks[w->end].byte || now - w->since_ns > LONGEST_NS;
+    const bool is_lost = !has_byte(w->end) || now - w->since_ns > LONGEST_NS;
     if (!is_lost && !is_reached(w->end))
         return false;
     w->done(w->what, is_lost ? 0 : now - w->begin_ns);
-    marks[w->begin].is_owned = marks[w->end].is_owned = false;
+    free_mark(w->begin);
+    free_mark(w->end);
     return true;
 }
 
@@ -106,9 +127,10 @@ static int take_mark(san_context context, _Atomic unsigned char **out_byte)
     pthread_mutex_lock(&lock);
     _Atomic unsigned char *const bytes = find_bytes(context);
     for (int i = 0; i < MARKS && bytes && mark < 0; i++) {
-        if (!marks[i].is_owned && is_reached(i)) {
-            mark = i;
+        if (!marks[i].is_owned && is_reached(get_number(i))) {
+            marks[i].uses++;
             marks[i].is_owned = true;
+            mark = get_number(i);
             marks[i].byte = *out_byte = bytes + i;
             *marks[i].byte = 0;
         }
@@ -148,8 +170,8 @@ int timer_mark(san_context context, san_stream stream)
         mark = take_mark(context, &byte);
     if (mark >= 0 && api->memset((void *)(uintptr_t)byte, 1, 1, stream) != 0) {
         pthread_mutex_lock(&lock);
-        marks[mark].byte = NULL; /* the GPU does not write it */
-        marks[mark].is_owned = false;
+        marks[mark % MARKS].byte = NULL; /* the GPU does not write it */
+        free_mark(mark);
         pthread_mutex_unlock(&lock);
         mark = -1;
     }
@@ -169,7 +191,7 @@ void timer_free_mark(int mark)
     if (mark < 0)
         return;
     pthread_mutex_lock(&lock);
-    marks[mark].is_owned = false;
+    free_mark(mark);
     pthread_mutex_unlock(&lock);
 }
 

@@ -17,7 +17,8 @@ enum status timer_start(const struct sanitizer_api *api, struct err *err);
  * free, or if the stream takes none. */
 int timer_mark(san_context context, san_stream stream);
 
-/* Returns whether the GPU has reached the mark, or its context is gone. */
+/* Returns whether the GPU has reached the mark, or its context is gone. The mark may have been
+ * freed. */
 bool timer_is_reached(int mark);
 
 /* Frees a mark. A mark that the GPU has not reached is used again only after that. -1 is ignored.
