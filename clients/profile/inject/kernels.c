@@ -301,21 +301,25 @@ bool kernels_graph_launch(const void *exec)
     return launches > 0 && (launches <= TIMED_ENOUGH || is_power_of_two(launches));
 }
 
+/* Returns whether the kernel of a node has a time of its own. */
+static bool is_timed(const struct kernel_node *n)
+{
+    return n->shape < KERNEL_SHAPES && n->kernel->shapes[n->shape].timed > 0;
+}
+
 void kernels_graph_timed(const struct kernel_node *nodes, uint32_t count, uint64_t ns)
 {
     double rest_ns = (double)ns;
     uint32_t unknown = 0;
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < count; i++) {
-        const struct kernel_shape *const s =
-            nodes[i].shape < KERNEL_SHAPES ? &nodes[i].kernel->shapes[nodes[i].shape] : NULL;
-        if (s && s->timed)
-            rest_ns -= (double)s->ns;
+        if (is_timed(&nodes[i]))
+            rest_ns -= (double)nodes[i].kernel->shapes[nodes[i].shape].ns;
         else
             unknown++;
     }
-    for (uint32_t i = 0; i < count && rest_ns > 0; i++) {
-        if (nodes[i].shape < KERNEL_SHAPES && nodes[i].kernel->shapes[nodes[i].shape].timed == 0)
+    for (uint32_t i = 0; i < count && unknown > 0 && rest_ns > 0; i++) {
+        if (nodes[i].shape < KERNEL_SHAPES && !is_timed(&nodes[i]))
             add_time(nodes[i].kernel, nodes[i].shape, (uint64_t)(rest_ns / unknown));
     }
     pthread_mutex_unlock(&lock);
