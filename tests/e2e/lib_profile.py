@@ -101,9 +101,16 @@ class Driver:
     def function(self, module, name):
         return self._made("cuModuleGetFunction", ctypes.c_void_p(module), name.encode())
 
-    def launch(self, function, what, grid=(64, 1, 1), block=64):
+    def stream(self):
+        return self._made("cuStreamCreate", 0)
+
+    def destroy(self, stream):
+        self.call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
+
+    def launch(self, function, what, grid=(64, 1, 1), block=64, stream=None):
         parameters = (ctypes.c_void_p * 1)(ctypes.addressof(what))
-        self.call("cuLaunchKernel", ctypes.c_void_p(function), *grid, block, 1, 1, 0, None, parameters, None)
+        self.call("cuLaunchKernel", ctypes.c_void_p(function), *grid, block, 1, 1, 0, ctypes.c_void_p(stream),
+                  parameters, None)
 
     def graph(self, *kernels):
         """Returns an executable graph of (function, script, grid, block)."""

@@ -80,17 +80,17 @@ class Run:
     """A program under reach-profile, to its end."""
     count = 0
 
-    def __init__(self, text, *options, **changes):
+    def __init__(self, text, *options, arguments=(), begin=BEGIN, **changes):
         Run.count += 1
         self.folder = os.path.join(common.folder, f"run{Run.count}")
         os.mkdir(self.folder)
         self.san = os.path.join(self.folder, "fakesanitizer")
         self.kept = os.path.join(self.folder, "kept")
         self.status, self.text, self.log = run(
-            PROFILE, "--keep", self.kept, *options, "--", sys.executable, "-c", BEGIN + text,
+            PROFILE, "--keep", self.kept, *options, "--", sys.executable, "-c", begin + text, *arguments,
             environment={**ENVIRONMENT, "FAKESANITIZER_REPORT": self.san, **changes})
         self.recordings = []
-        for name in sorted(os.listdir(self.kept)):
+        for name in sorted(os.listdir(self.kept)) if os.path.exists(self.kept) else []:
             if name.startswith("recording-"):
                 with open(os.path.join(self.kept, name), encoding="utf-8") as file:
                     self.recordings.append(json.load(file))
@@ -362,6 +362,141 @@ while not written('"state":"recorded"'):
 """).clean()
     equal((done.status, done.text), (0, "SIGUSR1\n"), done.log)
     equal([recorded["trace"] for recorded in done.kernel("_Z6gatherPKfPf")["recorded"]], [""])
+
+
+@case
+def children_of_a_fork_leave_the_recording_alone():
+    done = Run(LAUNCHED + """
+child = os.fork()
+if child == 0:
+    driver.allocate(MIB)
+    sys.exit(7)  # runs the handlers of exit(3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(often("_Z6gatherPKfPf", gather, is_recorded=False))
+""").clean()
+    code, launches = done.text.split()
+    equal((done.status, code, done.recording()["ended"]), (0, "7", True), done.log)
+    equal(done.kernel("_Z6gatherPKfPf")["launches"], 30 + int(launches))
+    equal(len(done.recording()["allocations"]), 2)
+    early = Run("""
+import os, sys
+child = os.fork()
+from lib_profile import *
+driver = Driver()
+driver.allocate(MIB if child else GIB)
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""", begin="").clean()
+    equal(early.status, 0, early.log)
+    equal(sorted(a["bytes"] for r in early.recordings for a in r["allocations"]), [MIB, GIB])
+
+
+@case
+def a_program_that_is_replaced_keeps_its_recording():
+    done = Run(LAUNCHED + """
+while not written('"state":"recorded"'):
+    often("_Z6gatherPKfPf", gather, is_recorded=False)
+os.execv(sys.executable, [sys.executable, "-c", '''
+from lib_profile import *
+driver = Driver()
+function = driver.function(driver.module(), "second")
+what = script(step(driver.allocate(GIB), GIB), ns=300000)
+for _ in range(30):
+    driver.launch(function, what)
+    driver.call("cuCtxSynchronize")
+'''])
+""").clean()
+    equal(done.status, 0, done.log)
+    kernels = {k["name"]: k for r in done.recordings for k in r["kernels"]}
+    equal(sorted(kernels), ["_Z6gatherPKfPf", "second"])
+    equal(sorted(r["ended"] for r in done.recordings), [False, True])
+    named = [recorded["trace"] for kernel in kernels.values() for recorded in kernel["recorded"]]
+    equal(len(set(named)), len(named), "names of traces")
+    equal(sorted(named), sorted(name for name in os.listdir(done.kept) if name in named))
+
+
+@case
+def a_program_may_exit_while_a_launch_is_recorded():
+    done = Run("""
+import ctypes, threading
+what = script(step(driver.allocate(GIB), GIB), ns=2000000000)
+function = driver.function(module, "slow")
+threading.Thread(target=driver.launch, args=(function, what)).start()
+while not written('"slow"'):
+    time.sleep(0.01)
+ctypes.CDLL(None).exit(3)
+""").clean()
+    equal((done.status, done.recording()["ended"]), (3, True), done.log)
+    equal(done.kernel("slow")["state"], "recorded")
+    at_once = Run(LAUNCHED + """
+while not written('"launches":30'):
+    time.sleep(0.01)
+os._exit(5)
+""")
+    equal((at_once.status, at_once.recording()["ended"]), (5, False), at_once.log)
+    equal(at_once.kernel("_Z6gatherPKfPf")["launches"], 30)
+
+
+@case
+def a_program_may_have_any_number_of_streams():
+    done = Run("""
+table = driver.allocate(GIB)
+what = script(step(table, GIB), ns=300000)
+function = driver.function(module, "many")
+for blocks in (64, 128, 96):  # the gate must close for each new grid
+    streams = [driver.stream() for _ in range(300)]
+    before = traces()
+    for stream in streams:
+        driver.launch(function, what, (blocks, 1, 1), stream=stream)
+    while traces() == before:
+        driver.launch(function, what, (blocks, 1, 1))
+        driver.call("cuCtxSynchronize")
+    for stream in streams:
+        driver.destroy(stream)
+""").clean()
+    equal(done.status, 0, done.log)
+    equal(sorted(r["grid"][0] for r in done.kernel("many")["recorded"]), [64, 96, 128])
+
+
+@case
+def a_folder_that_disappears_changes_nothing():
+    done = Run("""
+import shutil
+shutil.rmtree(os.environ["REACH_PROFILE_FOLDER"])
+what = script(step(driver.allocate(GIB), GIB), ns=300000)
+for _ in range(30):
+    driver.launch(driver.function(module, "gather"), what)
+    driver.call("cuCtxSynchronize")
+sys.exit(4)
+""")
+    equal(done.status, 4, done.log)
+    assert "nothing to report" in done.log, done.log
+
+
+@case
+def a_folder_that_cannot_be_written_leaves_no_part_of_a_recording():
+    done = Run(LAUNCHED + "sys.exit(4)", begin="""
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+""" + BEGIN)
+    equal((done.status, os.listdir(done.kept)), (4, []), done.log)
+
+
+@case
+def any_text_may_be_in_names():
+    strange = os.fsdecode(b'\xff "\\\x01\n') + "é𝄞" + os.fsdecode(b"\xed\xa0\x80 \xe2\x82")
+    text = LAUNCHED + """
+for name in ("k" * 100000, "_Z1\N{SNOWMAN}", '"'):
+    often(name, gather, is_recorded=False)
+function = driver._made("cuModuleGetFunction", ctypes.c_void_p(module), b"\\xc3")
+repeat(lambda: driver.launch(function, gather), False)
+"""
+    for options in ((), ("--json",)):
+        done = Run(text, *options, arguments=(strange,)).clean()
+        equal(done.status, 0, done.log)
+        assert done.recording()["command"].endswith('? "\\\x01\né𝄞??? ??'), done.recording()["command"]
+        equal({"k" * 100000, "_Z1\N{SNOWMAN}", '"', "?"} - {k["name"] for k in done.recording()["kernels"]}, set())
+        assert "kkkkkk" in done.log, done.log
 
 
 @case

@@ -457,6 +457,7 @@ cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
 
 cu_result cuStreamDestroy_v2(cu_stream stream)
 {
+    FAKE_CALL_WITH("cuStreamDestroy_v2", &stream);
     cu_result r = fake_enter("cuStreamDestroy");
     struct fake_stream *s = fake_stream_of(stream);
     if (!s)

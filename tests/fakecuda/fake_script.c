@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SCRIPT_MODULES = 16, SCRIPT_FUNCTIONS = 64, NAME_BYTES = 256 };
+enum { SCRIPT_MODULES = 16, SCRIPT_FUNCTIONS = 64, NAME_BYTES = 1 << 17 };
 
 struct script_module {
     bool is_loaded;
@@ -131,17 +131,17 @@ static void *current_context(void)
     return fake.current >= 0 ? &fake.devices[fake.current] : NULL;
 }
 
-struct fake_call fake_call_begin(const char *name)
+struct fake_call fake_call_begin(const char *name, const void *parameters)
 {
     if (tool)
-        tool->call(true, name);
-    return (struct fake_call){name};
+        tool->call(true, name, parameters);
+    return (struct fake_call){name, parameters};
 }
 
 void fake_call_end(const struct fake_call *call)
 {
     if (tool)
-        tool->call(false, call->name);
+        tool->call(false, call->name, call->parameters);
 }
 
 void fake_report_context(bool begins, int device)

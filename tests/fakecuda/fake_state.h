@@ -208,13 +208,15 @@ void fake_inject(void);
 /* Report to the tool, if there is one. `event` is an enum fakecuda_memory_event. */
 struct fake_call {
     const char *name;
+    const void *parameters; /* struct of the parameters; NULL if no tool reads them */
 };
-struct fake_call fake_call_begin(const char *name);
+struct fake_call fake_call_begin(const char *name, const void *parameters);
 void fake_call_end(const struct fake_call *call);
 /* Reports the begin of a call now, and its end when the block ends. */
-#define FAKE_CALL(name)                                                                            \
+#define FAKE_CALL(name) FAKE_CALL_WITH(name, NULL)
+#define FAKE_CALL_WITH(name, parameters)                                                           \
     __attribute__((cleanup(fake_call_end), unused)) const struct fake_call fake_call_ =            \
-        fake_call_begin(name)
+        fake_call_begin(name, parameters)
 void fake_report_context(bool begins, int device);
 void fake_report_memory(int event, uint64_t address, uint64_t bytes);
 

@@ -86,7 +86,8 @@ enum fakecuda_memory_event {
 
 /* The functions of a tool. The driver calls them on the thread of the API call. */
 struct fakecuda_tool {
-    void (*call)(bool begins, const char *name); /* calls that FAKE_CALL marks */
+    /* Calls that FAKE_CALL marks. `parameters` is the struct of the parameters, or NULL. */
+    void (*call)(bool begins, const char *name, const void *parameters);
     void (*context)(bool begins, void *context, int device);
     void (*module)(bool begins, void *context, void *module);
     void (*memory)(enum fakecuda_memory_event event, void *context, int device, uint64_t address,

@@ -168,7 +168,7 @@ static uint32_t call_number(const char *name)
     } calls[] = {{"cuLaunchKernel", 307},     {"cuLaunchKernelEx", 652},
                  {"cuGraphLaunch", 514},      {"cuStreamBeginCapture", 495},
                  {"cuStreamEndCapture", 497}, {"cuGraphInstantiateWithFlags", 643},
-                 {"cuStreamDestroy", 127},    {"cuDevicePrimaryCtxReset_v2", 545}};
+                 {"cuStreamDestroy_v2", 326}, {"cuDevicePrimaryCtxReset_v2", 545}};
 
     for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
         if (strcmp(name, calls[i].name) == 0)
@@ -206,7 +206,7 @@ static bool get_module(const void *handle, struct module *out)
     return m != NULL;
 }
 
-static void on_call(bool begins, const char *name)
+static void on_call(bool begins, const char *name, const void *parameters)
 {
     static const int result = SUCCESS;
     /* Sanitizer_CallbackData */
@@ -217,7 +217,7 @@ static void on_call(bool begins, const char *name)
         const int *result;
         const char *symbol;
         void *context;
-    } data = {.site = !begins, .function = name, .result = &result};
+    } data = {.site = !begins, .function = name, .parameters = parameters, .result = &result};
 
     deliver(SAN_DOMAIN_DRIVER_API, call_number(name), &data);
 }
