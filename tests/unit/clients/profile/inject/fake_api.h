@@ -14,7 +14,12 @@
 
 enum { FAKE_STREAMS = 1024, FAKE_WRITES = 4096, FAKE_OBJECTS = 256, FAKE_FAILURE = 7 };
 
-/* Handles are addresses in these arrays. */
+struct Sanitizer_Launch_st {
+    bool has_data;
+    const void *data;
+};
+
+/* Other handles are addresses in these arrays. */
 static char fake_contexts[64], fake_modules[64];
 static char fake_stream_handles[FAKE_STREAMS];
 
@@ -56,7 +61,6 @@ static struct {
     _Atomic unsigned failures;   /* how many more of its calls fail */
     _Atomic unsigned calls;      /* of all functions */
     _Atomic unsigned patches, unpatches, misuses;
-    const void *_Atomic launch_data;
     void (*on_patch)(void);
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -233,6 +237,14 @@ static int fake_set_patched(san_module module, bool is_patched)
     return 0;
 }
 
+static inline bool fake_is_patched(san_module module)
+{
+    pthread_mutex_lock(&fake.lock);
+    const bool is_patched = fake.is_patched[(char *)(void *)module - fake_modules];
+    pthread_mutex_unlock(&fake.lock);
+    return is_patched;
+}
+
 static int fake_patch_module(san_module module)
 {
     if (fake_fails("patch_module"))
@@ -252,12 +264,11 @@ static int fake_unpatch_module(san_module module)
 static int fake_set_launch_data(san_launch launch, san_function function, san_stream stream,
                                 const void *data)
 {
-    (void)launch;
     (void)function;
     (void)stream;
     if (fake_fails("set_launch_data"))
         return FAKE_FAILURE;
-    atomic_store(&fake.launch_data, data);
+    *launch = (struct Sanitizer_Launch_st){true, data};
     return 0;
 }
 
