@@ -268,6 +268,7 @@ static void add_time(struct kernel *k, uint32_t shape, uint64_t ns)
     const uint64_t units = ns / TIME_UNIT_NS;
     s->times[s->timed++ % KERNEL_TIMES] = units > UINT32_MAX ? UINT32_MAX : (uint32_t)units;
     k->timed++;
+    changes++;
     set_median(s);
     if (s->timed == 1) /* its launches were not in the sum */
         all_ns += (double)s->ns * (double)s->launches;
@@ -346,6 +347,7 @@ void kernels_refuse(struct kernel *k, const char *why)
 {
     pthread_mutex_lock(&lock);
     k->refused = why;
+    changes++;
     pthread_mutex_unlock(&lock);
 }
 

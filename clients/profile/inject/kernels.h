@@ -96,7 +96,7 @@ double kernel_all_ns(const struct kernel *k);
 /* Copies kernel `i` to `*out`. Returns false if there are no more. */
 bool kernels_get(uint32_t i, struct kernel *out);
 
-/* Returns a number that grows with each change. */
+/* Returns a number that grows with each launch, each time and each refusal. */
 uint64_t kernels_changes(void);
 
 #endif

@@ -264,8 +264,8 @@ static void set_state(enum state next)
     pthread_mutex_unlock(&lock);
 }
 
-/* Waits until the recording of a context is in another state; NULL means each context. The caller
- * has the lock. */
+/* Waits while `is_so` returns true and the recording belongs to `context`; NULL means any context.
+ * The wait ends after `longest_ns`. The caller has the lock. */
 static void wait_while(bool (*is_so)(void), san_context context, uint64_t longest_ns)
 {
     const struct timespec until = clock_timespec(clock_monotonic() + longest_ns);
@@ -374,7 +374,7 @@ void recorder_launched(san_context context, san_stream stream)
     after.has_recorded = true;
     pthread_mutex_lock(&lock);
     now_context = context;
-    is_abandoned = false;
+    is_abandoned = atomic_load(&has_ended);
     state = RUNNING;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
@@ -465,12 +465,11 @@ static void unpatch(bool all)
         if (!module || atomic_load(&p->is_kept) || (!all && !atomic_load(&p->is_stale)))
             continue;
         if (gate_close(atomic_load(&p->context))) {
-            if (atomic_load(&p->module) != module) { /* it was unloaded meanwhile */
-            } else if (api->unpatch_module(module) == 0) {
+            const bool is_loaded = atomic_load(&p->module) == module;
+            if (is_loaded && api->unpatch_module(module) == 0)
                 forget(p);
-            } else {
+            else if (is_loaded)
                 keep(p);
-            }
             gate_open();
         } else if (all) {
             keep(p);

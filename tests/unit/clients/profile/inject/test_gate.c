@@ -219,7 +219,7 @@ static void streams_of_destroyed_contexts_are_not_used(void **state)
     gate_forget_streams(fake_context(2));
 }
 
-/* The number of a destroyed stream can be that of a new one. */
+/* A new stream can have the handle of a destroyed stream. */
 static void destroyed_streams_hold_no_marks(void **state)
 {
     (void)state;

@@ -65,8 +65,10 @@ static void short_launches_are_timed_three_times_then_recorded(void **state)
     start(&generous);
     for (int i = 0; i < 3; i++) {
         const struct launch l = launch("short");
+        const uint64_t before = kernels_changes();
         assert_int_equal(l.step, KERNEL_TIME);
         kernels_timed(l.kernel, l.shape, 50000);
+        assert_true(kernels_changes() > before);
     }
     for (int i = 0; i < 3; i++) { /* a recorded shape is not recorded again */
         const struct launch l = launch("short");
