@@ -2,10 +2,14 @@
 """Tests reach-dra, which prints the GPUs as a ResourceSlice: the content for real chips, and that any response of the
 daemon gives a valid slice. tests/fleet/test_kubernetes.py checks the slices with the published schemas."""
 import copy
+import glob
+import http.server
 import json
 import os
 import random
+import re
 import socket
+import threading
 
 import common
 from common import ROOT, case, equal, run
@@ -33,9 +37,25 @@ def gpu(chip, state="ready", stale=False, **more):
             **more}
 
 
-def dra(*gpus, options=("--node", "n1"), code=0, environment=None, path=server.path):
+def make_sysfs(name, links, nodes):
+    """Makes a sysfs. `links` has the path of each PCI address below devices/, and `nodes` its numa_node."""
+    root = os.path.join(common.folder, name)
+    os.makedirs(os.path.join(root, "bus/pci/devices"))
+    for address, path in links.items():
+        os.makedirs(os.path.join(root, "devices", path), exist_ok=True)
+        os.symlink(os.path.join("../../../devices", path), os.path.join(root, "bus/pci/devices", address))
+    for address, node in nodes.items():
+        with open(os.path.join(root, "bus/pci/devices", address, "numa_node"), "w", encoding="ascii") as file:
+            file.write(node)
+    return root
+
+
+NO_SYSFS = os.path.join(common.folder, "none")
+
+
+def dra(*gpus, options=("--node", "n1"), code=0, environment=None, path=server.path, sysfs=NO_SYSFS):
     server.body = json.dumps({"daemon_version": "0", "gpus": gpus, "source_error": None}).encode()
-    status, text, log = run(DRA, "--socket", path, *options, environment=environment)
+    status, text, log = run(DRA, "--socket", path, "--sysfs", sysfs, *options, environment=environment)
     equal(status, code, (options, log))
     return json.loads(text) if code == 0 else log
 
@@ -79,6 +99,50 @@ def what_is_not_current_has_no_numbers():
                                                "resource.kubernetes.io/pciBusID"])
         equal(device["capacity"], {})
     equal(lib_dra.check(dra()), {})
+
+
+@case
+def the_place_of_a_device_is_that_of_sysfs():
+    chip = recorded(H200)
+    root = make_sysfs("sysfs", {
+        "0000:00:06.0": "pci0000:00/0000:00:06.0",                                # below the root itself
+        "0009:01:00.0": "pci0009:00/0009:00:00.0/0009:01:00.0",                   # behind a port, another domain
+        "0000:3b:00.0": "pci0000:3a/0000:3a:00.0/0000:3b:00.0",                   # no node
+        "0000:5e:00.0": "platform/0000:5e:00.0",                                  # below no PCIe root
+        "0000:86:00.0": "pci0000:85/0000:85:00.0/0000:87:00.0"},                  # a link to another device
+        {"0000:00:06.0": "0\n", "0009:01:00.0": "17\n", "0000:3b:00.0": "-1\n", "0000:5e:00.0": "x",
+         "0000:86:00.0": ""})
+    for address, node, place in (("0000:00:06.0", 0, "pci0000:00"), ("0009:01:00.0", 17, "pci0009:00"),
+                                 ("0000:3B:00.0", None, "pci0000:3a"), ("0000:5e:00.0", None, None),
+                                 ("0000:86:00.0", None, None), ("0000:99:00.0", None, None)):
+        for more in ({}, {"mig": True}, {"state": "lost"}):
+            device, = lib_dra.check(dra(gpu(chip, **{"pci_bus_id": address, **more}), sysfs=root)).values()
+            said = lib_dra.values(device)
+            equal([said.get("resource.kubernetes.io/" + name) for name in ("numaNode", "pcieRoot")], [node, place],
+                  (address, more))
+
+
+@case
+def a_daemon_behind_an_address_may_be_on_another_node():
+    """Asks about a PCI device of this machine. Only a socket shows that the daemon runs on the same node."""
+    roots = {name: re.search(r"/devices/(pci[^/]*)/", os.path.realpath(path))
+             for path in glob.glob("/sys/bus/pci/devices/*") for name in [os.path.basename(path)]}
+    address, root = next(((name, found.group(1)) for name, found in sorted(roots.items()) if found), (None, None))
+    if address is None:
+        print("# this machine has no PCI device")
+        return
+    server.body = json.dumps({"gpus": [gpu(recorded(H200), pci_bus_id=address)]}).encode()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), lib_nfd.Handler) as front:
+        front.body = server.body
+        threading.Thread(target=front.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{front.server_port}"
+        for source, expected in ((("--socket", server.path), root), (("--url", url), None),
+                                 (("--url", url, "--sysfs", "/sys"), root)):
+            status, text, log = run(DRA, *source, "--node", "n1")
+            equal(status, 0, log)
+            device, = lib_dra.check(json.loads(text)).values()
+            equal(lib_dra.values(device).get("resource.kubernetes.io/pcieRoot"), expected, source)
+        front.shutdown()
 
 
 @case
