@@ -1,6 +1,7 @@
 /* duty.c: see duty.h. */
 #include "clients/profile/inject/duty.h"
 
+#include "base/clock.h"
 #include "clients/profile/inject/gate.h"
 #include "clients/profile/inject/kernels.h"
 #include "clients/profile/inject/recorder.h"
@@ -9,10 +10,10 @@
 #include <stdbool.h>
 #include <time.h>
 
-#define ON_NS         1000000000u
-#define OFF_NS        9000000000u
-#define RETRY_NS      100000000u
-#define RATE_NS       500000000u
+#define ON_NS         NSEC_PER_SEC
+#define OFF_NS        (9 * NSEC_PER_SEC)
+#define RETRY_NS      (100 * NSEC_PER_MSEC)
+#define RATE_NS       (500 * NSEC_PER_MSEC)
 #define BUSY_LAUNCHES 4000 /* per second */
 
 /* Calls of the driver (sanitizer_driver_cbid.h). A number that a version lacks is refused, which is
@@ -51,8 +52,7 @@ static int enable_launches(void)
 
 static void wait_ns(uint64_t ns)
 {
-    const struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u),
-                               .tv_nsec = (long)(ns % 1000000000u)};
+    const struct timespec t = clock_timespec(ns);
     nanosleep(&t, NULL);
 }
 
@@ -62,7 +62,7 @@ static bool is_busy(void)
 {
     const uint64_t before = kernels_changes();
     wait_ns(RATE_NS);
-    return (kernels_changes() - before) * (1000000000u / RATE_NS) >= BUSY_LAUNCHES;
+    return (kernels_changes() - before) * (NSEC_PER_SEC / RATE_NS) >= BUSY_LAUNCHES;
 }
 
 static void *run(void *unused)

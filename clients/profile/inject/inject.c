@@ -1,5 +1,6 @@
 /* inject.c: the entry of libreach-profile.so, which the CUDA driver loads into a program
  * (CUDA_INJECTION64_PATH), and the callbacks of the Sanitizer API. */
+#include "base/clock.h"
 #include "clients/profile/inject/duty.h"
 #include "clients/profile/inject/gate.h"
 #include "clients/profile/inject/memory.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 extern const unsigned char reach_profile_patch_start[];
 
@@ -335,7 +335,7 @@ static enum status subscribe(struct err *err)
     int result = api.subscribe(&subscriber, on_event, NULL);
     if (result == 0)
         result =
-            duty_start(&api, subscriber, number_from("REACH_PROFILE_SECONDS", 10) * 1000000000u);
+            duty_start(&api, subscriber, number_from("REACH_PROFILE_SECONDS", 10) * NSEC_PER_SEC);
     if (result == 0)
         return STATUS_OK;
     return describe_refusal(result, err);
@@ -362,9 +362,9 @@ static void start(void)
 
     if (!folder)
         return;
-    kernels_start(
-        &(struct kernel_limits){.launches = (uint32_t)number_from("REACH_PROFILE_LAUNCHES", 3),
-                                .tool_ns = number_from("REACH_PROFILE_SECONDS", 10) * 1000000000u});
+    kernels_start(&(struct kernel_limits){
+        .launches = (uint32_t)number_from("REACH_PROFILE_LAUNCHES", 3),
+        .tool_ns = number_from("REACH_PROFILE_SECONDS", 10) * NSEC_PER_SEC});
     if (pthread_atfork(NULL, NULL, on_fork) != 0 || writer_start(folder, &err) != STATUS_OK)
         return;
     if (subscribe(&err) != STATUS_OK)

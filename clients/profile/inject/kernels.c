@@ -1,10 +1,12 @@
 /* kernels.c: counts launches and chooses the launches to time and to record. */
 #include "clients/profile/inject/kernels.h"
 
+#include "base/clock.h"
+#include "base/hash.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     TIMED_ENOUGH = 3,          /* times of a shape before it is recorded */
@@ -33,21 +35,14 @@ static struct { /* one slot per hash: a launch rarely has to compare names */
     const char *name;
     struct kernel *kernel;
 } functions[FUNCTIONS];
-static uint64_t first_ns, pause_ns; /* times of the first pause and of the current one; 0 is none */
+static uint64_t first_ns, pause_ns; /* begin of the first and of the present pause; 0 if none */
 static uint64_t paused_ns;          /* time of all pauses that have ended */
-
-static uint32_t hash(const char *name, int device)
-{
-    uint64_t h = 0xcbf29ce484222325u + (uint64_t)(unsigned)device;
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 0x100000001b3u;
-    return (uint32_t)(h ^ h >> 32);
-}
 
 /* Finds or adds a kernel. Returns NULL if the table is half full, or if out of memory. */
 static struct kernel *find(const char *name, int device)
 {
-    uint32_t at = hash(name, device) % KERNELS_ROOM;
+    uint32_t at =
+        hash_u64(hash_bytes(HASH_START, name, strlen(name)), (uint64_t)device) % KERNELS_ROOM;
     for (; table[at]; at = (at + 1) % KERNELS_ROOM) {
         if (table[at]->device == device && strcmp(table[at]->name, name) == 0)
             return table[at];
@@ -103,20 +98,14 @@ static void set_median(struct kernel_shape *s)
     s->ns = ns > shortest_ns ? ns - shortest_ns : TIME_UNIT_NS;
 }
 
-static uint64_t clock_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Returns the time since the first pause, divided by the part of it in which launches were counted.
  */
 static double pause_factor(void)
 {
     pthread_mutex_lock(&lock);
-    const double all = first_ns ? (double)(clock_ns() - first_ns) : 0;
-    const double paused = (double)paused_ns + (pause_ns ? (double)(clock_ns() - pause_ns) : 0);
+    const double all = first_ns ? (double)(clock_monotonic() - first_ns) : 0;
+    const double paused =
+        (double)paused_ns + (pause_ns ? (double)(clock_monotonic() - pause_ns) : 0);
     pthread_mutex_unlock(&lock);
     return all - paused > 0 ? all / (all - paused) : 1;
 }
@@ -222,7 +211,7 @@ void kernels_forget_functions(void)
 void kernels_pause(void)
 {
     pthread_mutex_lock(&lock);
-    pause_ns = clock_ns();
+    pause_ns = clock_monotonic();
     for (uint32_t i = 0; !first_ns && i < kernel_count; i++)
         in_order[i]->exact = in_order[i]->launches;
     if (!first_ns)
@@ -233,7 +222,7 @@ void kernels_pause(void)
 void kernels_resume(void)
 {
     pthread_mutex_lock(&lock);
-    paused_ns += clock_ns() - pause_ns;
+    paused_ns += clock_monotonic() - pause_ns;
     pause_ns = 0;
     pthread_mutex_unlock(&lock);
 }

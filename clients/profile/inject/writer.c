@@ -2,6 +2,7 @@
 #include "clients/profile/inject/writer.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "clients/lab/trace/rlt.h"
 #include "clients/profile/inject/driver.h"
 #include "clients/profile/inject/memory.h"
@@ -281,30 +282,12 @@ static void decode(struct recorded *r)
 
 /* ---- the recording ---- */
 
-/* Returns the bytes of the character at the beginning of `text`; 0 if it is not UTF-8. */
-static size_t character_bytes(const char *text)
-{
-    const unsigned char *const c = (const unsigned char *)text;
-    const size_t bytes = c[0] < 0x80                  ? 1
-                         : c[0] < 0xc2 || c[0] > 0xf4 ? 0
-                         : c[0] < 0xe0                ? 2
-                         : c[0] < 0xf0                ? 3
-                                                      : 4;
-    for (size_t i = 1; i < bytes; i++) {
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    const bool is_too_long = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
-    const bool is_no_character = (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf4 && c[1] > 0x8f);
-    return is_too_long || is_no_character ? 0 : bytes;
-}
-
 /* Writes text in quotes. A byte that is not UTF-8 becomes a question mark. */
 static void print_text(FILE *out, const char *text)
 {
     (void)fputc('"', out);
     while (*text) {
-        const size_t bytes = character_bytes(text);
+        const size_t bytes = text_character_bytes(text);
         if (*text == '"' || *text == '\\')
             (void)fprintf(out, "\\%c", *text);
         else if (bytes == 1 && (*text < ' ' || *text == 127))
