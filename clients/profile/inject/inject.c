@@ -200,36 +200,41 @@ static void on_launch(uint32_t id, const void *data)
         on_end(l->context, l->stream);
 }
 
+static void begin_graph(const struct san_graph_data *g)
+{
+    drop_launch();
+    current.is_upload = g->is_upload;
+    if (g->is_upload || !kernels_graph_launch(g->exec))
+        return;
+    current.mark = timer_mark(g->context, g->stream);
+    current.graph = current.mark >= 0 ? calloc(1, sizeof *current.graph) : NULL;
+    if (current.graph)
+        current.graph->is_graph = true;
+}
+
+static void end_graph(const struct san_graph_data *g)
+{
+    struct timed *const graph = current.graph;
+    current.graph = NULL;
+    if (graph && current.step == KERNEL_RECORD)
+        timed_free(graph); /* the recorded kernel is slower */
+    else if (graph)
+        watch(g->context, g->stream, graph);
+    on_end(g->context, g->stream);
+}
+
 static void on_graph(uint32_t id, const void *data)
 {
     const struct san_node_data *const n = data;
-    const struct san_graph_data *const g = data;
 
-    if (id == SAN_GRAPH_LAUNCH_BEGIN) {
-        drop_launch();
-        current.is_upload = g->is_upload;
-    }
-    if (id == SAN_GRAPH_LAUNCH_BEGIN && !g->is_upload && kernels_graph_launch(g->exec)) {
-        current.mark = timer_mark(g->context, g->stream);
-        current.graph = current.mark >= 0 ? calloc(1, sizeof *current.graph) : NULL;
-        if (current.graph)
-            current.graph->is_graph = true;
-    }
-    if (id == SAN_NODE_LAUNCH_BEGIN && n->type == SAN_KERNEL_NODE) {
-        if (current.is_upload)
-            (void)recorder_skip(&n->launch);
-        else
-            on_kernel(&n->launch, true);
-    }
-    if (id == SAN_GRAPH_LAUNCH_END) {
-        struct timed *const graph = current.graph;
-        current.graph = NULL;
-        if (graph && current.step == KERNEL_RECORD)
-            timed_free(graph); /* the recorded kernel is slower */
-        else if (graph)
-            watch(g->context, g->stream, graph);
-        on_end(g->context, g->stream);
-    }
+    if (id == SAN_GRAPH_LAUNCH_BEGIN)
+        begin_graph(data);
+    else if (id == SAN_GRAPH_LAUNCH_END)
+        end_graph(data);
+    else if (id == SAN_NODE_LAUNCH_BEGIN && n->type == SAN_KERNEL_NODE && current.is_upload)
+        (void)recorder_skip(&n->launch);
+    else if (id == SAN_NODE_LAUNCH_BEGIN && n->type == SAN_KERNEL_NODE)
+        on_kernel(&n->launch, true);
 }
 
 /* ---- calls of the driver ---- */
