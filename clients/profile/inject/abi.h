@@ -28,10 +28,9 @@ struct profile_instruction {
     uint64_t pc;
     uint32_t kind_bytes;
     uint32_t unused;
-    uint64_t warps;  /* executions by a warp */
-    uint64_t lanes;  /* active lanes of all executions */
-    uint64_t runs;   /* contiguous runs of addresses of all executions */
-    uint64_t copied; /* bytes, for bulk copies, which one lane starts */
+    uint64_t warps; /* executions by a warp */
+    uint64_t lanes; /* active lanes of all executions */
+    uint64_t runs;  /* contiguous runs of addresses of all executions */
 };
 
 /* The head of a record: one execution by a warp. The addresses are base + k * stride for the k-th
@@ -55,7 +54,7 @@ struct profile_launch {
     unsigned long long records_lost;
     unsigned long long pages_lost; /* accesses to pages without a slot */
     unsigned long long instructions_lost;
-    unsigned long long begin_ns; /* time of the first access, by the timer of the GPU; 0 is none */
+    unsigned long long begin_ns; /* time of the first access, by the timer of the GPU; 0 if none */
     unsigned long long limit_ns; /* accesses after this time are not recorded; 0 means no limit */
     uint32_t is_late;            /* set to 1 after the limit: the recording is not complete */
     uint32_t run_shift, every;

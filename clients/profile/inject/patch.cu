@@ -58,7 +58,7 @@ static __device__ __forceinline__ uint64_t block_number()
 }
 
 static __device__ __forceinline__ void count(profile_launch *l, uint64_t pc, uint32_t kind_bytes,
-                                             unsigned lanes, unsigned runs, uint64_t copied)
+                                             unsigned lanes, unsigned runs)
 {
     profile_instruction *const set = l->instructions + block_number() % PROFILE_COPIES * PROFILE_INSTRUCTIONS;
     const int slot = find(&set->pc, sizeof *set / 8, PROFILE_INSTRUCTIONS, pc + 1);
@@ -71,8 +71,6 @@ static __device__ __forceinline__ void count(profile_launch *l, uint64_t pc, uin
     atomicAdd((unsigned long long *)&i->warps, 1ull);
     atomicAdd((unsigned long long *)&i->lanes, (unsigned long long)lanes);
     atomicAdd((unsigned long long *)&i->runs, (unsigned long long)runs);
-    if (copied)
-        atomicAdd((unsigned long long *)&i->copied, (unsigned long long)copied);
 }
 
 static __device__ __forceinline__ void access(profile_launch *l, uint64_t pc, uint64_t address,
@@ -99,7 +97,7 @@ static __device__ __forceinline__ void access(profile_launch *l, uint64_t pc, ui
         (address ^ (address - (uint64_t)step)) >> PROFILE_PAGE_SHIFT != 0)
         add_page(l, address);
     if (lane == leader)
-        count(l, pc, kind_bytes, __popc(mask), __popc(starts), 0);
+        count(l, pc, kind_bytes, __popc(mask), __popc(starts));
 
     const uint64_t block = block_number();
     if ((uint32_t)(block >> l->run_shift) % l->every != 0)
@@ -140,7 +138,7 @@ static __device__ __forceinline__ void bulk(profile_launch *l, uint64_t pc, uint
     for (uint64_t page = address >> PROFILE_PAGE_SHIFT; page <= (address + bytes - 1) >> PROFILE_PAGE_SHIFT;
          page++)
         add_page(l, page << PROFILE_PAGE_SHIFT);
-    count(l, pc, kind << 8 | 16, 1, 1, bytes);
+    count(l, pc, kind << 8 | 16, 1, 1);
 }
 
 /* SanitizerCallbackMemoryAccess. Bit 0 of `flags` is a read, bit 1 a write, both an atomic; bit 3 is
@@ -189,6 +187,6 @@ extern "C" __device__ __noinline__ int reach_profile_tensor(void *data, uint64_t
                                                             uint32_t, uint32_t)
 {
     if (data != NULL && lane_number() == lowest_lane(__activemask()))
-        count((profile_launch *)data, pc, PROFILE_LOAD << 8, 1, 1, 0);
+        count((profile_launch *)data, pc, PROFILE_LOAD << 8, 1, 1);
     return 0;
 }

@@ -21,7 +21,6 @@ enum {
     SAN_DOMAIN_DRIVER_API = 1,
     SAN_DOMAIN_RESOURCE = 3,
     SAN_DOMAIN_LAUNCH = 5,
-    SAN_DOMAIN_UVM = 9,
     SAN_DOMAIN_GRAPHS = 10
 };
 
@@ -49,8 +48,7 @@ enum {
     SAN_MEMORY_MODULE = 1,
     SAN_MEMORY_MANAGED = 2,
     SAN_MEMORY_MAPPED = 4,
-    SAN_MEMORY_PINNED = 8,
-    SAN_MEMORY_PEER = 16
+    SAN_MEMORY_PINNED = 8
 };
 
 /* Sanitizer_InstructionId */

@@ -217,7 +217,6 @@ static size_t merge_instructions(struct profile_instruction *list)
         list[count - 1].warps += list[i].warps;
         list[count - 1].lanes += list[i].lanes;
         list[count - 1].runs += list[i].runs;
-        list[count - 1].copied += list[i].copied;
     }
     return count;
 }
