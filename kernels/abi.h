@@ -96,7 +96,7 @@ struct reach_window {
  *   reach_atomic_far     the same, and each lane adds 0 to 4 bytes, and uses the result
  *   reach_write_far      the same, and each lane stores 4 bytes of 0
  *   reach_copy_far       like reach_read_far, and each lane stores what it has loaded to the
- * output, where the rows of all warps lie side by side, like the rows of a gather
+ *                        output, where the rows of all warps lie side by side
  *   reach_read_sectors   each lane loads 4 bytes of its own random sector of 32 bytes
  *   reach_read_blocks    a warp loads REACH_BLOCK_LINES lines side by side
  *   reach_atomic         each lane adds 0 to 8 bytes of a random sector, and uses the result

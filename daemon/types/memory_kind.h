@@ -12,8 +12,8 @@
  *                         heterogeneous memory management (HMM), or page tables of the host (ATS)
  *   host-file             a mapped file, read like host-pageable
  *   host-gathered         ordinary pages of the process, which no kernel touches: threads of the
- * CPU gather rows into pinned memory, and then the rows are copied peer                  device
- * memory of another GPU of the node
+ *                         CPU gather rows into pinned memory, and then the rows are copied
+ *   peer                  device memory of another GPU of the node
  */
 #ifndef REACH_TYPES_MEMORY_KIND_H
 #define REACH_TYPES_MEMORY_KIND_H
