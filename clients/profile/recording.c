@@ -2,7 +2,7 @@
  * calls a function for each element. */
 #include "clients/profile/recording.h"
 
-#include "base/json_reader.h"
+#include "base/json_fields.h"
 #include "types/name_of.h"
 
 #include <errno.h>
@@ -33,39 +33,10 @@ NAME_FUNCTION(recording_state_name, enum recording_state, [RECORDING_TIMED] = "t
 
 /* ---- fields ---- */
 
-/* Returns the number of the name in the field, from 0 to count - 1. A missing field is 0. */
-static unsigned read_name(struct json_reader *in, const char *field,
-                          const char *(*name_of)(unsigned), unsigned count)
-{
-    const char *const text = json_reader_word(in, field);
-
-    for (unsigned i = 0; text && i < count; i++)
-        if (strcmp(text, name_of(i)) == 0)
-            return i;
-    if (text)
-        json_reader_fail(in, field, "unknown value \"%.40s\"", text);
-    return 0;
-}
-
-static const char *kind_name(unsigned i)
-{
-    return recording_kind_name((enum recording_kind)i);
-}
-
-static const char *location_name(unsigned i)
-{
-    return recording_location_name((enum recording_location)i);
-}
-
-static const char *state_name(unsigned i)
-{
-    return recording_state_name((enum recording_state)i);
-}
-
-static const char *access_name(unsigned i)
-{
-    return rlt_kind_name((enum rlt_kind)i);
-}
+static const struct json_names kinds = {recording_kind_name, RECORDING_KIND_COUNT};
+static const struct json_names locations = {recording_location_name, RECORDING_LOCATION_COUNT};
+static const struct json_names states = {recording_state_name, RECORDING_STATE_COUNT};
+static const struct json_names accesses = {rlt_kind_name, RLT_KIND_COUNT};
 
 static void read_word(struct json_reader *in, const char *field, const char **out)
 {
@@ -139,8 +110,8 @@ static void read_allocation(struct json_reader *in, const struct recording *r, v
     read_gpu_index(in, r, &a->gpu);
     json_reader_u64(in, "address", &a->address);
     json_reader_u64(in, "bytes", &a->bytes);
-    a->kind = (enum recording_kind)read_name(in, "kind", kind_name, RECORDING_KIND_COUNT);
-    a->at = (enum recording_location)read_name(in, "at", location_name, RECORDING_LOCATION_COUNT);
+    json_reader_name(in, "kind", &kinds, &a->kind);
+    json_reader_name(in, "at", &locations, &a->at);
     if (json_reader_ok(in) && (a->bytes == 0 || a->bytes > MAX_ADDRESS - a->address))
         json_reader_fail(in, "bytes", "must be 1 or more, and end below 2^63");
 }
@@ -151,7 +122,7 @@ static void read_instruction(struct json_reader *in, const struct recording *r, 
 
     (void)r;
     json_reader_u64(in, "pc", &i->pc);
-    i->kind = (enum rlt_kind)read_name(in, "kind", access_name, RLT_KIND_COUNT);
+    json_reader_name(in, "kind", &accesses, &i->kind);
     json_reader_u32(in, "bytes", UINT32_MAX, &i->bytes);
     json_reader_u64(in, "warps", &i->warps);
     json_reader_u64(in, "lanes", &i->lanes);
@@ -228,7 +199,7 @@ static void read_kernel(struct json_reader *in, const struct recording *r, void 
     json_reader_u64(in, "launches", &k->launches);
     json_reader_u64(in, "time_ns", &k->time_ns);
     json_reader_u64(in, "timed", &k->timed);
-    k->state = (enum recording_state)read_name(in, "state", state_name, RECORDING_STATE_COUNT);
+    json_reader_name(in, "state", &states, &k->state);
     read_word(in, "why", &k->why);
     read_word(in, "operator", &k->operator);
     k->recorded = read_list(in, "recorded", MAX_LAUNCHES, sizeof(*k->recorded), r, read_launch,
