@@ -1,11 +1,12 @@
 /* access_pattern.c: see access_pattern.h. */
 #include "clients/profile/access_pattern.h"
 
+#include "clients/lab/trace/trace.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    SECTOR_BYTES = 32,
     FAR_SHARE = 10, /* a class is at random if more than one in ten pairs is far */
     SLACK = 2       /* a pair may be at twice its expected distance */
 };
@@ -128,7 +129,8 @@ static uint64_t line_bytes(const struct rlt_record *r, uint32_t granule)
 {
     const uint32_t bytes = (uint32_t)__builtin_popcount(r->mask) << r->width_log2;
     const uint32_t each = (bytes + r->line_count - 1) / r->line_count;
-    const uint32_t moved = (each + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES;
+    const uint32_t moved =
+        (each + TRACE_SECTOR_BYTES - 1) / TRACE_SECTOR_BYTES * TRACE_SECTOR_BYTES;
 
     return moved < granule ? moved : granule;
 }
@@ -334,16 +336,24 @@ static void find_span(const struct access_pattern *p, uint32_t region, uint64_t 
     }
 }
 
-/* Writes an allocation for the region of class `i`, unless an earlier class has the same region. */
+bool access_pattern_region(const struct access_pattern *p, uint32_t i, uint64_t *low,
+                           uint64_t *high)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (p->classes[k].chosen && p->classes[k].region == p->classes[i].region)
+            return false;
+    find_span(p, p->classes[i].region, low, high);
+    return p->classes[i].chosen;
+}
+
+/* Writes an allocation for the region of class `i`, unless an earlier class has written it. */
 static void write_allocation(struct rlt_writer *w, const struct access_pattern *p, uint32_t i)
 {
     struct rlt_allocation a = {0};
     uint64_t end;
 
-    for (uint32_t k = 0; k < i; k++)
-        if (p->classes[k].chosen && p->classes[k].region == p->classes[i].region)
-            return;
-    find_span(p, p->classes[i].region, &a.base, &end);
+    if (!access_pattern_region(p, i, &a.base, &end))
+        return;
     a.bytes = end - a.base;
     (void)snprintf(a.name, sizeof(a.name), "%s", place_name(p->classes[i].place));
     rlt_write_allocation(w, &a);
@@ -362,8 +372,7 @@ static void write_beginning(struct copying *c, const struct rlt_reader *reader)
         memset(kernel.grid, 0, sizeof(kernel.grid)); /* there are more blocks than in the grid */
     kernel.app = rlt_write_app(c->writer, "reach-profile");
     for (uint32_t i = 0; i < p->class_count; i++)
-        if (p->classes[i].chosen)
-            write_allocation(c->writer, p, i);
+        write_allocation(c->writer, p, i);
     (void)rlt_write_kernel(c->writer, &kernel);
 }
 

@@ -52,6 +52,11 @@ static inline uint64_t access_class_span(const struct access_class *c)
     return c->high - c->low;
 }
 
+/* Sets [low, high) to the range of the chosen classes in the region of class `i`. Returns false if
+ * class `i` is not the first chosen class of its region. */
+bool access_pattern_region(const struct access_pattern *p, uint32_t i, uint64_t *low,
+                           uint64_t *high);
+
 /* Calls `visit` for each run of lines of the chosen classes, in the order of the trace. Returns the
  * errors of access_pattern_read. */
 typedef enum status access_pattern_visit(void *context, const struct access_class *c,

@@ -12,21 +12,12 @@ static const double EVEN = 0.9;
 uint64_t chosen_span(const struct access_pattern *p)
 {
     uint64_t span = 0;
+    uint64_t low;
+    uint64_t high;
 
-    for (uint32_t i = 0; i < p->class_count; i++) {
-        uint64_t low = UINT64_MAX;
-        uint64_t high = 0;
-        bool first = p->classes[i].chosen;
-        for (uint32_t k = 0; first && k < p->class_count; k++) {
-            const struct access_class *const c = &p->classes[k];
-            if (!c->chosen || c->region != p->classes[i].region)
-                continue;
-            first = k >= i;
-            low = c->low < low ? c->low : low;
-            high = c->high > high ? c->high : high;
-        }
-        span += first ? high - low : 0;
-    }
+    for (uint32_t i = 0; i < p->class_count; i++)
+        if (access_pattern_region(p, i, &low, &high))
+            span += high - low;
     return span;
 }
 
