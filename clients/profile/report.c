@@ -12,7 +12,7 @@
 
 NAME_FUNCTION(
     report_verdict_name, enum report_verdict, [REPORT_LIMITED] = "limited",
-    [REPORT_UNEXPLAINED] = "unexplained", [REPORT_HIDDEN] = "hidden",
+    [REPORT_UNTIMED] = "untimed", [REPORT_UNEXPLAINED] = "unexplained", [REPORT_HIDDEN] = "hidden",
     [REPORT_IN_REACH] = "in-reach", [REPORT_IN_ORDER] = "in-order", [REPORT_IN_CACHE] = "in-cache",
     [REPORT_NO_FINGERPRINT] = "no-fingerprint", [REPORT_NOT_RECORDED] = "not-recorded",
     [REPORT_REFUSED] = "refused", [REPORT_UNKNOWN] = "unknown")
@@ -131,8 +131,8 @@ static int by_factor(const void *a, const void *b)
     return (x->factor < y->factor) - (x->factor > y->factor);
 }
 
-/* Keeps the options that every launch has and that gain something. */
-static void set_options(struct report_row *row, const struct sums *sums)
+/* Keeps the options that every launch has and that gain something. The gain is a part of `ns`. */
+static void set_options(struct report_row *row, const struct sums *sums, double ns)
 {
     for (uint32_t i = 0; i < sums->option_count; i++) {
         const double factor = row->predicted_ns / sums->options[i].ns;
@@ -142,7 +142,7 @@ static void set_options(struct report_row *row, const struct sums *sums)
     }
     qsort(row->options, row->option_count, sizeof(*row->options), by_factor);
     if (row->option_count > 0)
-        row->gain_ns = (double)row->kernel->time_ns * (1 - 1 / row->options[0].factor);
+        row->gain_ns = ns * (1 - 1 / row->options[0].factor);
 }
 
 /* Compares the predicted with the measured time. If other work hides the misses, the measured time
@@ -152,11 +152,11 @@ static void judge_time(struct report_row *row, const struct sums *sums)
     const double ratio = row->measured_ns / row->predicted_ns;
 
     if (!(row->measured_ns > 0)) {
-        row->verdict = REPORT_UNKNOWN;
-        (void)snprintf(row->note, sizeof(row->note), "the time of a launch was not measured");
+        row->verdict = REPORT_UNTIMED;
+        set_options(row, sums, row->predicted_ns);
     } else if (ratio <= 1 + REPORT_TOLERANCE && ratio >= 1 / (1 + REPORT_TOLERANCE)) {
         row->verdict = REPORT_LIMITED;
-        set_options(row, sums);
+        set_options(row, sums, (double)row->kernel->time_ns);
     } else {
         row->verdict = ratio >= 1 + 1 / REPORT_TOLERANCE ? REPORT_HIDDEN : REPORT_UNEXPLAINED;
     }
@@ -222,16 +222,30 @@ static enum status make_row(const struct launch_context *context, struct report_
     return s;
 }
 
-static int by_gain(const void *a, const void *b)
+static int row_rank(const struct report_row *row)
 {
-    const struct report_row *const x = a;
-    const struct report_row *const y = b;
+    return row->verdict == REPORT_LIMITED ? 0 : row->verdict == REPORT_UNTIMED ? 1 : 2;
+}
 
+/* Returns a negative number if row x precedes row y. */
+static int compare_gains(const struct report_row *x, const struct report_row *y)
+{
+    if (row_rank(x) != row_rank(y))
+        return row_rank(x) - row_rank(y);
     if (x->gain_ns != y->gain_ns)
         return x->gain_ns > y->gain_ns ? -1 : 1;
     if (x->kernel->time_ns != y->kernel->time_ns)
         return x->kernel->time_ns > y->kernel->time_ns ? -1 : 1;
-    return (x->kernel > y->kernel) - (x->kernel < y->kernel);
+    return 0;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const struct report_row *const x = a;
+    const struct report_row *const y = b;
+    const int compared = compare_gains(x, y);
+
+    return compared ? compared : (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
 static enum status make_section(const struct report_source *source, struct report_section *section,
@@ -260,7 +274,10 @@ static enum status make_section(const struct report_source *source, struct repor
         row->time_share =
             section->time_ns > 0 ? (double)row->kernel->time_ns / section->time_ns : 0;
         s = make_row(&context, row, err);
-        section->gain_ns += row->gain_ns;
+        if (row->verdict == REPORT_UNTIMED)
+            section->untimed_gain_ns += row->gain_ns;
+        else
+            section->gain_ns += row->gain_ns;
     }
     if (section->row_count > 0)
         qsort(section->rows, section->row_count, sizeof(*section->rows), by_gain);
@@ -299,8 +316,11 @@ enum status report_make(const struct report_source *source, struct report *out, 
             s = make_section(source, section, err);
             out->time_ns += section->time_ns;
             out->gain_ns += section->gain_ns;
-            for (uint32_t k = 0; k < section->row_count; k++)
+            out->untimed_gain_ns += section->untimed_gain_ns;
+            for (uint32_t k = 0; k < section->row_count; k++) {
                 out->limited_count += section->rows[k].verdict == REPORT_LIMITED;
+                out->untimed_count += section->rows[k].verdict == REPORT_UNTIMED;
+            }
         }
     }
     return s;
@@ -323,7 +343,7 @@ bool report_first(const struct report *r, const struct report_section **out_sect
     *out_row = NULL;
     for (uint32_t i = 0; i < r->section_count; i++) {
         const struct report_section *const s = &r->sections[i];
-        if (s->row_count > 0 && (!*out_row || s->rows[0].gain_ns > (*out_row)->gain_ns)) {
+        if (s->row_count > 0 && (!*out_row || compare_gains(&s->rows[0], *out_row) < 0)) {
             *out_section = s;
             *out_row = &s->rows[0];
         }

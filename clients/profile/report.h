@@ -10,6 +10,7 @@
 
 enum report_verdict {
     REPORT_LIMITED = 0,    /* translation explains the measured time */
+    REPORT_UNTIMED,        /* translation is predicted to limit; no recorded launch was timed */
     REPORT_UNEXPLAINED,    /* the predicted and the measured time differ */
     REPORT_HIDDEN,         /* other work takes longer than translation */
     REPORT_IN_REACH,       /* hardly any access misses */
@@ -49,9 +50,11 @@ struct report_row {
     double costs;   /* predicted time divided by the time within the reach */
     double predicted_ns, in_reach_ns, translation_ns;
     double measured_ns;    /* of the same launches; 0 means unknown */
-    uint32_t option_count; /* set if the kernel is limited; fastest first */
+    uint32_t option_count; /* set if the kernel is limited or untimed; fastest first */
     struct report_option options[LAUNCH_MAX_OPTIONS];
-    double gain_ns; /* time of the whole run that the fastest option saves */
+    /* Time of the whole run that the fastest option saves. For an untimed kernel: predicted time of
+     * the recorded launches that the option saves. */
+    double gain_ns;
     char note[REPORT_NOTE_BYTES];
 };
 
@@ -62,9 +65,10 @@ struct report_section {
     const struct fingerprint *fp; /* NULL if there is none; `why` has the reason */
     const char *why;
     uint32_t row_count;
-    struct report_row *rows; /* the row with the largest gain first, then by time */
+    struct report_row *rows; /* limited, untimed and other kernels, each by gain, then by time */
     double time_ns;
-    double gain_ns;
+    double gain_ns;         /* of the limited kernels */
+    double untimed_gain_ns; /* of the untimed kernels */
 };
 
 struct report {
@@ -72,7 +76,9 @@ struct report {
     struct report_section *sections;
     double time_ns; /* sums over the sections */
     double gain_ns;
+    double untimed_gain_ns;
     uint32_t limited_count;
+    uint32_t untimed_count;
 };
 
 /* Finds the fingerprint of a GPU. Returns NULL and sets `*out_why` to a reason that lives as long

@@ -19,10 +19,10 @@ static const char head[] =
     "<link rel=\"icon\" href=\"data:,\">\n"
     "<style>\n"
     ":root { --back: #f4f5f7; --card: #fff; --text: #1b1f24; --soft: #525a64; --edge: #d3d8df; "
-    "--bar: #8fb3d0; --gain: #00694c; --limited: #fdefe3; }\n"
+    "--bar: #8fb3d0; --gain: #00694c; --limited: #fdefe3; --untimed: #f6f3e0; }\n"
     "@media (prefers-color-scheme: dark) { :root { --back: #14171b; --card: #1d2126; --text: "
     "#e8ebef; --soft: #a8b1bc; --edge: #3a414a; --bar: #3f6482; --gain: #6fdcb6; --limited: "
-    "#3d2513; } }\n"
+    "#3d2513; --untimed: #2f2c17; } }\n"
     "body { margin: 0 auto; max-width: 1280px; padding: 20px; background: var(--back); color: "
     "var(--text); font: 15px/1.5 system-ui, \"DejaVu Sans\", sans-serif; }\n"
     "section { overflow-x: auto; margin: 16px 0; padding: 8px 16px; background: var(--card); "
@@ -34,6 +34,7 @@ static const char head[] =
     "th { border-top: 0; color: var(--soft); font-weight: 600; }\n"
     "td.number, th.number { text-align: right; white-space: nowrap; }\n"
     "tr.limited td { background: var(--limited); }\n"
+    "tr.untimed td { background: var(--untimed); }\n"
     "td:first-child { min-width: 220px; }\n"
     "code { overflow-wrap: anywhere; }\n"
     ".bar { display: flex; width: 160px; height: 12px; margin-top: 5px; background: var(--edge); "
@@ -85,19 +86,23 @@ static void print_element(const char *begin, const char *text, const char *end, 
 static void print_row(const struct report_row *row, FILE *out)
 {
     const double time_ns = (double)row->kernel->time_ns;
-    const double saved = time_ns > 0 ? row->time_share * row->gain_ns / time_ns : 0;
+    const bool is_limited = row->verdict == REPORT_LIMITED;
+    const double saved = is_limited && time_ns > 0 ? row->time_share * row->gain_ns / time_ns : 0;
     char text[REPORT_CELL_BYTES];
 
-    (void)fprintf(out, "<tr%s>", row->verdict == REPORT_LIMITED ? " class=\"limited\"" : "");
+    (void)fprintf(out, "<tr%s>",
+                  is_limited                       ? " class=\"limited\""
+                  : row->verdict == REPORT_UNTIMED ? " class=\"untimed\""
+                                                   : "");
     print_element("<td><code>", row->name, "</code>", out);
     if (row->kernel->operator[0])
         print_element("<br><span class=\"key\">", row->kernel->operator, "</span>", out);
     (void)fprintf(out,
-                  "</td><td class=\"number\">%llu</td><td class=\"number\">%.0f %%</td>"
+                  "</td><td class=\"number\">%llu</td><td class=\"number\">%s</td>"
                   "<td><div class=\"bar\"><i style=\"width:%.1f%%\"></i><b "
                   "style=\"width:%.1f%%\"></b></div></td>",
-                  (unsigned long long)row->kernel->launches, 100 * row->time_share, 100 * saved,
-                  100 * (row->time_share - saved));
+                  (unsigned long long)row->kernel->launches, report_text_time(row, text),
+                  100 * saved, 100 * (row->time_share - saved));
     print_element("<td>", report_text_touches(row, text), "</td>", out);
     print_element("<td class=\"number\">", report_text_misses(row, text), "</td>", out);
     print_element("<td class=\"number\">", report_text_costs(row, text), "</td>", out);

@@ -85,6 +85,7 @@ static void write_section(struct json_writer *t, const struct report_section *se
     json_writer_text_or_null(t, "no_fingerprint", section->fp ? "" : section->why);
     write_u64(t, "time_ns", section->time_ns);
     write_u64(t, "gain_ns", section->gain_ns);
+    write_u64(t, "untimed_gain_ns", section->untimed_gain_ns);
     json_writer_open(t, "kernels", '[');
     for (uint32_t i = 0; i < section->row_count; i++)
         write_row(t, &section->rows[i]);
@@ -113,7 +114,9 @@ enum status report_json_print(const struct report_source *source, const struct r
     json_writer_u64(&t, "version", 1);
     write_u64(&t, "time_ns", r->time_ns);
     write_u64(&t, "gain_ns", r->gain_ns);
+    write_u64(&t, "untimed_gain_ns", r->untimed_gain_ns);
     json_writer_u64(&t, "limited", r->limited_count);
+    json_writer_u64(&t, "untimed", r->untimed_count);
     json_writer_open(&t, "gpus", '[');
     for (uint32_t i = 0; i < r->section_count; i++)
         write_section(&t, &r->sections[i]);

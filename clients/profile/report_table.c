@@ -25,13 +25,14 @@ static void print_row(const struct report_row *row, FILE *out)
 {
     char name[NAME_WIDTH + 1];
     char touches[REPORT_CELL_BYTES];
+    char time[REPORT_CELL_BYTES];
     char misses[REPORT_CELL_BYTES];
     char costs[REPORT_CELL_BYTES];
     char instead[REPORT_CELL_BYTES];
 
-    (void)fprintf(out, "%-*s %10llu %4.0f %%  %-*s %6s %7s  %s\n", NAME_WIDTH,
+    (void)fprintf(out, "%-*s %10llu %6s  %-*s %6s %7s  %s\n", NAME_WIDTH,
                   cut(row->name, NAME_WIDTH, name), (unsigned long long)row->kernel->launches,
-                  100 * row->time_share, TOUCHES_WIDTH, report_text_touches(row, touches),
+                  report_text_time(row, time), TOUCHES_WIDTH, report_text_touches(row, touches),
                   report_text_misses(row, misses), report_text_costs(row, costs),
                   report_text_instead(row, instead));
 }

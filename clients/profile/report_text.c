@@ -58,6 +58,14 @@ char *report_text_touches(const struct report_row *row, char *out)
 
 /* ---- numbers ---- */
 
+char *report_text_time(const struct report_row *row, char *out)
+{
+    out[0] = '\0';
+    if (row->kernel->time_ns > 0)
+        append(out, "%.0f %%", 100 * row->time_share);
+    return out;
+}
+
 char *report_text_misses(const struct report_row *row, char *out)
 {
     out[0] = '\0';
@@ -70,7 +78,8 @@ char *report_text_costs(const struct report_row *row, char *out)
 {
     out[0] = '\0';
     if (row->has_times && row->verdict != REPORT_UNEXPLAINED && row->verdict != REPORT_UNKNOWN)
-        append(out, "%.1fx", row->verdict == REPORT_LIMITED ? row->costs : 1);
+        append(out, "%.1fx",
+               row->verdict == REPORT_LIMITED || row->verdict == REPORT_UNTIMED ? row->costs : 1);
     return out;
 }
 
@@ -161,6 +170,17 @@ static void append_times(const struct report_row *row, char *out)
     append_time(out, row->measured_ns);
 }
 
+/* The prediction without a measurement that supports it. */
+static void append_untimed(const struct report_row *row, char *out)
+{
+    append(out, "%s not timed: predicted %.1fx the time within the reach",
+           row->kernel->launches == 1 ? "launched once," : "recorded launches", row->costs);
+    if (row->option_count > 0)
+        append_options(row, out);
+    else
+        append(out, "; no strategy is faster");
+}
+
 char *report_text_instead(const struct report_row *row, char *out)
 {
     out[0] = '\0';
@@ -170,6 +190,9 @@ char *report_text_instead(const struct report_row *row, char *out)
             append_options(row, out);
         else
             append(out, "nothing: no strategy is faster");
+        break;
+    case REPORT_UNTIMED:
+        append_untimed(row, out);
         break;
     case REPORT_UNEXPLAINED:
         append_times(row, out);
@@ -248,6 +271,12 @@ char *report_text_sum(const struct report *r, char *out)
     append(out, " of ");
     append_time(out, r->time_ns);
     append(out, " of kernels.");
+    if (r->untimed_count > 0) {
+        append(out, " %u kernel%s not timed, with a predicted gain of ", r->untimed_count,
+               r->untimed_count == 1 ? " was" : "s were");
+        append_time(out, r->untimed_gain_ns);
+        append(out, ".");
+    }
     return out;
 }
 

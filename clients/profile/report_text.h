@@ -10,11 +10,14 @@ enum { REPORT_CELL_BYTES = 512 };
 
 /* "110.1 GiB device, at random" */
 char *report_text_touches(const struct report_row *row, char *out);
+/* "41 %", or "" if the time is unknown */
+char *report_text_time(const struct report_row *row, char *out);
 /* "41 %", or "" if it is unknown */
 char *report_text_misses(const struct report_row *row, char *out);
 /* "4.1x", or "" if it is unknown */
 char *report_text_costs(const struct report_row *row, char *out);
-/* "windows 4.0x, scopes 3.5x: reach.torch.gather_rows", or why there is nothing to do */
+/* "windows 4.0x, scopes 3.5x: reach.torch.gather_rows", or why there is nothing to do. The text of
+ * an untimed kernel begins with "launched once, not timed: ". */
 char *report_text_instead(const struct report_row *row, char *out);
 /* "python train.py (process 17): NVIDIA H200, 3 kernels in 8.1 s" */
 char *report_text_title(const struct report_section *section, char *out);

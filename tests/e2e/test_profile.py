@@ -279,6 +279,7 @@ def the_report_concludes_with_the_fingerprint_of_the_daemon():
 table, small, out = driver.allocate(16 * GIB), driver.allocate(GIB), driver.allocate(GIB)
 far = driver.function(module, "far")
 what = script(step(table, 16 * GIB), ns={ns})
+driver.launch(driver.function(module, "once"), what, (512, 1, 1), 128)
 repeat(lambda: driver.launch(far, what, (512, 1, 1), 128), True, 8)
 often("near", script(step(small, GIB), ns=1000000), (64, 1, 1), 128)
 often("order", script(step(table, 16 * GIB, IN_ORDER, 16, repeats=20), ns=1000000), (64, 1, 1), 128)
@@ -290,7 +291,9 @@ often("order", script(step(table, 16 * GIB, IN_ORDER, 16, repeats=20), ns=100000
         def explained():  # the processor may have been busy with other work while the launches were timed
             found = profiled(ns)  # pylint: disable=cell-var-from-loop
             equal([found[name]["verdict"] for name in ("near", "order")], ["in-reach", "in-order"])
-            far = found["far"]
+            far, once = found["far"], found["once"]
+            equal((once["verdict"], once["measured_ns"], once["launches"]), ("untimed", 0, 1))
+            assert once["gain_ns"] > 0 and once["options"] and "launched once, not timed" in once["instead"], once
             equal(far["verdict"] == "limited", 0.8 <= far["measured_ns"] / far["predicted_ns"] <= 1.25, far)
             assert (far["verdict"] == "limited") == (far["gain_ns"] > 0) == (len(far["options"]) > 0), far
             return far["verdict"] == verdict  # pylint: disable=cell-var-from-loop

@@ -215,8 +215,8 @@ static const struct fingerprint *find(void *context, const struct recording_gpu 
 
 static struct report report;
 
-/* Makes the report of one process, and returns its row. */
-static const struct report_row *reported(const struct process *p, bool with_fingerprint)
+/* Makes the report of one process. */
+static void make(const struct process *p, bool with_fingerprint)
 {
     const struct report_source source = {.recordings = &p->recording,
                                          .count = 1,
@@ -229,6 +229,12 @@ static const struct report_row *reported(const struct process *p, bool with_fing
     if (report_make(&source, &report, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     assert_int_equal(report.section_count, 1);
+}
+
+/* Makes the report of a process with one kernel, and returns its row. */
+static const struct report_row *reported(const struct process *p, bool with_fingerprint)
+{
+    make(p, with_fingerprint);
     assert_int_equal(report.sections[0].row_count, 1);
     return &report.sections[0].rows[0];
 }
@@ -426,11 +432,77 @@ static void other_work_hides_translation(void **state)
     assert_true(row->gain_ns == 0 && says(row, "not explained"));
     set_up(&p, "random110.rlt", 110 * GIB, ns[0] / 1.3);
     assert_int_equal(reported(&p, true)->verdict, REPORT_UNEXPLAINED);
-    set_up(&p, "random110.rlt", 110 * GIB, 0);
-    row = reported(&p, true);
-    assert_int_equal(row->verdict, REPORT_UNKNOWN);
-    assert_true(says(row, "not measured"));
     assert_int_equal(report.limited_count, 0);
+}
+
+/* The gain is the predicted time of the recorded launch, and is not a gain of limited kernels. */
+static void a_launch_without_a_time_is_untimed(void **state)
+{
+    struct process p;
+    double ns[2];
+    const struct report_row *row;
+    char text[REPORT_CELL_BYTES], costs[32];
+
+    (void)state;
+    ask("random110.rlt", ns);
+    set_up(&p, "random110.rlt", 110 * GIB, 0);
+    p.kernel.launches = 1;
+    row = reported(&p, true);
+    assert_int_equal(row->verdict, REPORT_UNTIMED);
+    assert_float_equal(row->predicted_ns / ns[0], 1, 1e-6);
+    assert_float_equal(row->gain_ns / (ns[0] - ns[1]), 1, 0.01);
+    (void)snprintf(costs, sizeof(costs), "%.1fx", row->costs);
+    (void)snprintf(text, sizeof(text), "launched once, not timed: predicted %s", costs);
+    assert_true(row->costs > 3 && says(row, text) && says(row, "; windows"));
+    assert_true(says(row, ": reach.torch.gather_rows"));
+    assert_string_equal(report_text_costs(row, text), costs);
+    assert_string_equal(report_text_time(row, text), "");
+    assert_int_equal(report.limited_count, 0);
+    assert_int_equal(report.untimed_count, 1);
+    assert_true(report.gain_ns == 0 && report.untimed_gain_ns == row->gain_ns);
+    assert_non_null(strstr(report_text_sum(&report, text), "1 kernel was not timed"));
+    /* Another shape of the kernel was timed. */
+    p.kernel.launches = 2;
+    p.kernel.time_ns = (uint64_t)(100 * ns[0]);
+    row = reported(&p, true);
+    assert_int_equal(row->verdict, REPORT_UNTIMED);
+    assert_float_equal(row->gain_ns / (ns[0] - ns[1]), 1, 0.01);
+    assert_true(says(row, "recorded launches not timed: predicted"));
+    /* A prediction without misses needs no measured time. */
+    set_up(&p, "random40.rlt", 40 * GIB, 0);
+    assert_int_equal(reported(&p, true)->verdict, REPORT_IN_REACH);
+    assert_int_equal(report.untimed_count, 0);
+}
+
+/* Limited kernels precede untimed kernels of any gain, and these precede all others. */
+static void untimed_kernels_follow_limited_kernels(void **state)
+{
+    static const enum report_verdict expected[] = {REPORT_LIMITED, REPORT_UNTIMED, REPORT_UNTIMED,
+                                                   REPORT_HIDDEN};
+    struct process p[4];
+    struct recording_kernel kernels[4];
+    const struct report_section *section;
+    const struct report_row *row;
+    double ns[2];
+
+    (void)state;
+    ask("random110.rlt", ns);
+    const double times[] = {0, 10 * ns[0], 0, ns[0]}; /* untimed, hidden, untimed, limited */
+    for (int i = 0; i < 4; i++)
+        set_up(&p[i], "random110.rlt", 110 * GIB, times[i]);
+    p[2].launch.warp_accesses *= 2;
+    p[3].kernel.time_ns = 1000; /* the smallest gain */
+    for (int i = 0; i < 4; i++)
+        kernels[i] = p[i].kernel;
+    p[0].recording.kernels = kernels;
+    p[0].recording.kernel_count = 4;
+    make(&p[0], true);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(report.sections[0].rows[i].verdict, expected[i]);
+    assert_float_equal(report.sections[0].rows[1].gain_ns / report.sections[0].rows[2].gain_ns, 2,
+                       0.01);
+    assert_true(report_first(&report, &section, &row) && row->verdict == REPORT_LIMITED);
+    assert_float_equal(report.gain_ns, row->gain_ns, 1e-6);
 }
 
 static void a_small_set_stays_in_a_cache(void **state)
@@ -689,6 +761,8 @@ int main(void)
         cmocka_unit_test(a_gather_within_the_reach_is_not_limited),
         cmocka_unit_test(a_stream_is_not_limited),
         cmocka_unit_test(other_work_hides_translation),
+        cmocka_unit_test(a_launch_without_a_time_is_untimed),
+        cmocka_unit_test(untimed_kernels_follow_limited_kernels),
         cmocka_unit_test(a_small_set_stays_in_a_cache),
         cmocka_unit_test(a_pinned_table_should_be_managed),
         cmocka_unit_test(hot_rows_of_a_pinned_table_hit),
