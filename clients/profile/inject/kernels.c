@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "clients/profile/inject/ranges.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -38,7 +39,8 @@ static struct { /* one slot per hash: a launch rarely has to compare names */
 static uint64_t first_ns, pause_ns; /* begin of the first and of the present pause; 0 if none */
 static uint64_t paused_ns;          /* time of all pauses that have ended */
 
-/* Finds or adds a kernel. Returns NULL if the table is half full, or if out of memory. */
+/* Finds or adds a kernel, with the operator of this launch. Returns NULL if the table is half full,
+ * or if out of memory. */
 static struct kernel *find(const char *name, int device)
 {
     uint32_t at =
@@ -53,8 +55,11 @@ static struct kernel *find(const char *name, int device)
     if (!k)
         return NULL;
     k->name = strdup(name);
+    k->operator= strdup(ranges_innermost());
     k->device = device;
-    if (!k->name) {
+    if (!k->name || !k->operator) {
+        free(k->operator);
+        free(k->name);
         free(k);
         return NULL;
     }

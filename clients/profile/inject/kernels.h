@@ -21,7 +21,8 @@ struct kernel_shape {
 };
 
 struct kernel {
-    char *name; /* mangled; owned for the life of the process */
+    char *name;     /* mangled; owned for the life of the process, like the operator */
+    char *operator; /* innermost NVTX range of the first launch (ranges.h), or "" */
     int device;
     uint64_t launches; /* that were counted */
     uint64_t exact;    /* launches before the first pause */
@@ -51,7 +52,8 @@ void kernels_spent_first(uint64_t ns);
 /* Counts a launch and returns its kernel and what to do with it. `function` is the handle of the
  * kernel, and `name` lives as long as its module is loaded. `*out_shape` is the index of the
  * shape, or KERNEL_SHAPES if the kernel has more shapes than have room. Returns NULL if the table
- * is full. A launch `in_graph` is never timed; `is_ready` means that it can be recorded at once. */
+ * is full. The calling thread makes the launch. A launch `in_graph` is never timed; `is_ready`
+ * means that it can be recorded at once. */
 struct kernel *kernels_launch(const void *function, const char *name, int device,
                               const uint32_t grid[3], const uint32_t block[3], bool in_graph,
                               bool is_ready, uint32_t *out_shape, enum kernel_step *out_step);
