@@ -52,9 +52,13 @@ static void set_variable(const char *name, const char *value)
 
 static void set_environment(const struct launch *l)
 {
+    const char *const nvtx = getenv("NVTX_INJECTION64_PATH");
+
     if (!l->injected)
         return;
     set_variable("CUDA_INJECTION64_PATH", l->injected);
+    if (!nvtx || !nvtx[0]) /* a tool of the user stays; operators then have no names */
+        set_variable("NVTX_INJECTION64_PATH", l->injected);
     set_variable("REACH_PROFILE_SANITIZER", l->sanitizer);
     set_variable("REACH_PROFILE_FOLDER", l->folder);
     set_variable("REACH_PROFILE_SECONDS", l->seconds);

@@ -50,7 +50,7 @@ ENVIRONMENT = {
     "REACH_SANITIZER": os.path.join(RELEASE, "tests", "fakesanitizer"),
     "FAKESANITIZER_PATCH": compiled_with_patch("patch_on_host.cc", "-shared", "-fPIC"),
     "PYTHONPATH": os.path.join(ROOT, "tests", "e2e"), "REACHD_URL": "unix:/nowhere", "CUDA_INJECTION64_PATH": "",
-    "LD_PRELOAD": ""}
+    "NVTX_INJECTION64_PATH": "", "LD_PRELOAD": ""}
 BEGIN = """
 import os, sys, time
 from lib_profile import *
@@ -299,6 +299,36 @@ often("order", script(step(table, 16 * GIB, IN_ORDER, 16, repeats=20), ns=100000
             return far["verdict"] == verdict  # pylint: disable=cell-var-from-loop
         common.until("the verdict is " + verdict, explained)
     daemon.stop()
+
+
+RANGES = os.path.join(RELEASE, "tests", "e2e", "nvtx_ranges")
+
+
+def ranges(*commands, **changes):
+    """Runs nvtx_ranges. Returns the run, and the operators of its kernels."""
+    done = Run(f"import os\nos.execv({RANGES!r}, [{RANGES!r}, *{commands!r}])", begin="", **changes).clean()
+    equal(done.status, 0, done.log)
+    return done, {kernel["name"]: kernel["operator"] for kernel in done.recording()["kernels"]}
+
+
+@case
+def a_kernel_has_the_name_of_its_range():
+    done, found = ranges(
+        "launch", "outside", "push", "model", "launch", "in_model", "push", "aten::embedding, seq = 3", "launch", "gather",
+        "pop", "launch", "gather", "event", "mine", "stage", "launch", "in_domain", "pop", "launch", "still_in_domain",
+        "leave", "mine", "launch", "after", "string", "mine", "registered", "launch", "by_string", "wide", "gr\udcfcn",
+        "launch", "wide", "push", '"\x01\udcff', "launch", "strange", *["push", "deep"] * 100, "launch", "deep",
+        *["pop"] * 200, "leave", "mine", "launch", "end", "launch", "outside")
+    equal(done.text, LIBRARY + "\n")
+    equal(found, {"outside": "", "in_model": "model", "gather": "aten::embedding", "in_domain": "stage",
+                  "still_in_domain": "stage", "after": "", "by_string": "registered", "wide": "gr\xfcn",
+                  "strange": '"\x01?', "deep": "deep", "end": ""})
+
+
+@case
+def a_tool_for_ranges_leaves_kernels_without_operators():
+    done, found = ranges("push", "model", "launch", "kernel", NVTX_INJECTION64_PATH="/nowhere/libtool.so")
+    equal((done.text, found), ("none\n", {"kernel": ""}))
 
 
 @case

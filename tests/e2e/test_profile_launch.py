@@ -44,7 +44,8 @@ for tool in ("sh", "env", "cat", "sleep"):
     os.symlink(shutil.which(tool), os.path.join(tools, tool))
 ENVIRONMENT = {"REACH_PROFILE_LIBRARY": injected, "CUDA_HOME": os.path.dirname(os.path.dirname(toolkit)),
                "TMPDIR": temporary, "PATH": tools, "HOME": common.folder, "CUDA_PATH": "", "VIRTUAL_ENV": "",
-               "CONDA_PREFIX": "", "REACH_SANITIZER": "", "CUDA_INJECTION64_PATH": "", "REACHD_URL": "unix:/nowhere"}
+               "CONDA_PREFIX": "", "REACH_SANITIZER": "", "CUDA_INJECTION64_PATH": "", "NVTX_INJECTION64_PATH": "",
+               "REACHD_URL": "unix:/nowhere"}
 
 
 def profile(*arguments, **changes):
@@ -66,13 +67,19 @@ def variables(*options, **changes):
 @case
 def the_program_gets_its_variables():
     found, _ = variables("--seconds", "7", "--launches", "3")
-    equal(found["CUDA_INJECTION64_PATH"], injected)
+    equal((found["CUDA_INJECTION64_PATH"], found["NVTX_INJECTION64_PATH"]), (injected, injected))
     equal(found["REACH_PROFILE_SANITIZER"], toolkit)
     equal((found["REACH_PROFILE_SECONDS"], found["REACH_PROFILE_LAUNCHES"]), ("7", "3"))
     equal(os.path.dirname(found["REACH_PROFILE_FOLDER"]), os.path.realpath(temporary))
     found, _ = variables()
     assert "REACH_PROFILE_SECONDS" not in found and "REACH_PROFILE_LAUNCHES" not in found, found
     equal(os.listdir(temporary), [], "the temporary folders are removed")
+
+
+@case
+def a_tool_for_ranges_stays():
+    found, log = variables(NVTX_INJECTION64_PATH="/opt/tool/libranges.so")
+    equal((found["CUDA_INJECTION64_PATH"], found["NVTX_INJECTION64_PATH"]), (injected, "/opt/tool/libranges.so"), log)
 
 
 @case

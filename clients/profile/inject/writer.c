@@ -345,9 +345,11 @@ static void print_kernel(const struct kernel *k, FILE *out)
 
     (void)fprintf(out, "{\"gpu\":%d,\"name\":", k->device);
     print_text(out, k->name);
-    (void)fprintf(
-        out, ",\"launches\":%llu,\"time_ns\":%.0f,\"timed\":%llu,\"operator\":\"\",\"recorded\":[",
-        (unsigned long long)kernel_all_launches(k), kernel_all_ns(k), (unsigned long long)k->timed);
+    (void)fprintf(out, ",\"launches\":%llu,\"time_ns\":%.0f,\"timed\":%llu,\"operator\":",
+                  (unsigned long long)kernel_all_launches(k), kernel_all_ns(k),
+                  (unsigned long long)k->timed);
+    print_text(out, k->operator);
+    (void)fprintf(out, ",\"recorded\":[");
     pthread_mutex_lock(&lock);
     for (const struct item *i = items; i; i = i->next) {
         if (i->kernel->name != k->name) /* each kernel has its own copy of its name */
