@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tests that programs under reach-profile print the same bits as alone, and that a kernel of each is recorded. The
-programs are those of tests/gpu/profile, reach-gups and host_gather. Speeds in their output are not compared.
+"""Tests that programs under reach-profile print the same bits as alone, and that a kernel of each is recorded. Kernels
+in NVTX ranges must have the names of the ranges. The programs are those of tests/gpu/profile, reach-gups and
+host_gather. Speeds in their output are not compared.
 
   REACH_PROFILE_JOBS   number of programs at a time (3)
 
@@ -19,6 +20,7 @@ PATIENCE_S = 120
 SCRIPTS = os.path.join(common.HERE, "profile")
 BUILT = common.BUILD + "/tests/gpu/profile"
 SKIPPED = common.SKIPPED
+OPERATORS = {"torch_nvtx": {"aten::index_select", "aten::_softmax", "aten::_embedding_bag", "range of the program"}}
 
 
 class Program:
@@ -77,6 +79,9 @@ def check(t, program, alone, profiled):
     recorded = [row for row in rows if row.recorded]
     t.ok(recorded and any(launch["pages"] for _, launch in launches), program.name + " has a recorded kernel",
          *lib_profile.problems(profiled.recordings), profiled.ending())
+    if program.name in OPERATORS:
+        operators = {kernel["operator"] for kernel in lib_profile.kernels(profiled.recordings)}
+        t.ok(OPERATORS[program.name] <= operators, program.name + " has the operators of its kernels", sorted(operators))
     t.note("%s: %d processes, %d of %d kernels recorded, %d launches, %.1f s alone, %.1f s profiled" %
            (program.name, len(profiled.recordings), len(recorded), len(rows), len(launches), alone.seconds,
             profiled.seconds))
