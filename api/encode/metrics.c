@@ -6,7 +6,9 @@
 
 #include "base/text.h"
 #include "fingerprint/fingerprint.h"
+#include "snapshot/health.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 
@@ -249,9 +251,41 @@ static void write_samples(const struct metrics_page *p, const struct family *f,
         write_number(p, f, gpu, &gpu->fingerprint.levels[l], &gpu->fingerprint.levels[l]);
 }
 
+static void count_problem(void *self, enum health_kind kind, const struct snapshot_gpu *gpu,
+                          const struct err *why)
+{
+    uint32_t *const counts = self;
+
+    (void)gpu;
+    (void)why;
+    counts[kind]++;
+}
+
+/* Writes the problems that GET /v1/health describes. A number that is not known has no sample. */
+static void write_health(const struct metrics_page *p, const struct snapshot *s)
+{
+    uint32_t counts[HEALTH_KINDS] = {0};
+
+    metrics_family(p, "reachd_gpus_expected", METRICS_GAUGE,
+                   "GPUs that this node must have (--expect-gpus).");
+    if (s->expected_gpus > 0)
+        fprintf(p->out, "reachd_gpus_expected %" PRIu32 "\n", s->expected_gpus);
+    metrics_family(p, "reachd_gpus_found", METRICS_GAUGE,
+                   "GPUs that the driver shows and identifies, without MIG instances.");
+    if (health_is_counted(s))
+        fprintf(p->out, "reachd_gpus_found %" PRIu32 "\n", health_count_found(s));
+    (void)health_visit(s, count_problem, counts);
+    metrics_family(p, "reachd_gpu_problems", METRICS_GAUGE,
+                   "Problems that GET /v1/health describes, by kind.");
+    for (int k = 0; k < HEALTH_KINDS; k++)
+        fprintf(p->out, "reachd_gpu_problems{kind=\"%s\"} %" PRIu32 "\n",
+                health_kind_name((enum health_kind)k), counts[k]);
+}
+
 void metrics_gpu(const struct metrics_page *p, const struct snapshot *s)
 {
     metrics_single(p, "reachd_gpus", METRICS_GAUGE, "GPUs of this node.", s->gpu_count);
+    write_health(p, s);
     for (size_t k = 0; k < sizeof(families) / sizeof(*families); k++) {
         metrics_family(p, families[k].name, METRICS_GAUGE, families[k].help);
         for (uint32_t i = 0; i < s->gpu_count; i++)

@@ -3,15 +3,16 @@
  * /healthz is 200 if this process serves, and depends on nothing else. /readyz is 200 as soon as
  * one GPU has a fingerprint, because a job then gets an answer that rests on a measurement.
  * Otherwise, and on a node without GPUs, /readyz is 503 with the reason. A fingerprint from before
- * a failed measurement counts, since it is served. /v1/health is 200 and reports the state of
- * measurements and of the database: results are served from memory while the database cannot be
- * written.
+ * a failed measurement counts, since it is served. /v1/health is 200 and reports the problems of
+ * the GPUs (snapshot/health.h), and the state of measurements and of the database: results are
+ * served from memory while the database cannot be written.
  */
 #include "api/handlers/handlers.h"
 
 #include "api/encode/encode.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
+#include "snapshot/health.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -100,6 +101,47 @@ static void write_database(struct json_writer *t, const struct api_health *now)
     json_writer_close(t, '}');
 }
 
+static void write_gpu_counts(struct json_writer *t, const struct snapshot *s)
+{
+    json_writer_open(t, "gpus", '{');
+    if (s->expected_gpus > 0)
+        json_writer_u64(t, "expected", s->expected_gpus);
+    else
+        json_writer_null(t, "expected");
+    if (health_is_counted(s))
+        json_writer_u64(t, "found", health_count_found(s));
+    else
+        json_writer_null(t, "found");
+    json_writer_close(t, '}');
+}
+
+static void write_problem(struct json_writer *t, const char *kind, const char *uuid,
+                          const struct err *why)
+{
+    json_writer_open(t, NULL, '{');
+    json_writer_text(t, "kind", kind);
+    json_writer_text_or_null(t, "gpu", uuid);
+    json_writer_text(t, "text", why->text);
+    json_writer_text(t, "next_step", err_next_step(why));
+    json_writer_close(t, '}');
+}
+
+static void write_gpu_problem(void *self, enum health_kind kind, const struct snapshot_gpu *gpu,
+                              const struct err *why)
+{
+    write_problem(self, health_kind_name(kind), gpu ? gpu->identity.uuid : "", why);
+}
+
+/* A visitor that only counts. */
+static void ignore_problem(void *self, enum health_kind kind, const struct snapshot_gpu *gpu,
+                           const struct err *why)
+{
+    (void)self;
+    (void)kind;
+    (void)gpu;
+    (void)why;
+}
+
 void handlers_health(struct handlers_context *c, const struct request *request, struct reply *reply)
 {
     struct api_health now = {.measurements_queued = 0};
@@ -107,9 +149,18 @@ void handlers_health(struct handlers_context *c, const struct request *request, 
 
     (void)request;
     c->backend->health(c->backend->self, &now);
+    const bool stored = now.database.status == STATUS_OK;
+    const bool ok = stored && health_visit(c->snapshot, ignore_problem, NULL) == 0;
+
     json_writer_begin(&t, 0);
     json_writer_open(&t, NULL, '{');
-    json_writer_text(&t, "status", now.database.status == STATUS_OK ? "ok" : "degraded");
+    json_writer_text(&t, "status", ok ? "ok" : "degraded");
+    write_gpu_counts(&t, c->snapshot);
+    json_writer_open(&t, "problems", '[');
+    (void)health_visit(c->snapshot, write_gpu_problem, &t);
+    if (!stored)
+        write_problem(&t, "database", "", &now.database);
+    json_writer_close(&t, ']');
     write_database(&t, &now);
     write_measurements(&t, &now);
     json_writer_close(&t, '}');

@@ -54,7 +54,7 @@ static const struct route routes[] = {
      .needs_daemon = true},
     {"GET", "/v1/node", "", "host, daemon version, driver, GPU sources", .render = handlers_node,
      .slot = CACHE_NODE, .needs_daemon = true},
-    {"GET", "/v1/health", "", "can results be stored? what waits in memory",
+    {"GET", "/v1/health", "", "are the GPUs usable? can results be stored?",
      .handler = handlers_health, .needs_daemon = true},
     {"GET", "/v1/gpus", "", "the GPUs and the state of each", .render = handlers_gpus,
      .slot = CACHE_GPUS},

@@ -91,6 +91,10 @@ const struct config_option config_options[] = {
     {"gpus", CONFIG_SERVING, CONFIG_SWITCH, AT(gpus), .on = true,
      .help = "do not query the driver: serve the GPUs in the database,\n"
              "and measure nothing"},
+    {"expect-gpus", CONFIG_SERVING, CONFIG_NUMBER, AT(expected_gpus), .argument = "N", .least = 1,
+     .most = REACH_MAX_GPUS,
+     .help = "number of GPUs of the node; if the driver shows fewer,\n"
+             "/v1/health, /metrics and the log report the difference"},
     {"measure-on-start", CONFIG_SERVING, CONFIG_SWITCH, AT(measure_on_start), .on = true,
      .help = "do not measure GPUs without a fingerprint or with a stale\n"
              "fingerprint"},

@@ -34,6 +34,7 @@ enum status discover_stored(struct pipeline *p, struct err *err)
     if (status)
         return status;
     snprintf(draft->source, sizeof draft->source, "stored");
+    draft->stored_only = true;
     if (count == 0)
         err_set_hint(&draft->source_error, STATUS_NOT_FOUND,
                      "Start reachd without --no-gpus once to measure, or name another state file "

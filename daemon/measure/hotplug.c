@@ -23,6 +23,7 @@
 #include "measure/order.h"
 #include "measure/pipeline_state.h"
 #include "measure/start.h"
+#include "snapshot/health.h"
 
 #include <string.h>
 #include <strings.h>
@@ -195,7 +196,8 @@ static bool merge_unanswered(const struct gpu_thread *thread, const struct err *
 {
     if (!thread->expected || strcmp(gpu->last_error.text, why->text) == 0)
         return false;
-    gpu->state = why->status == STATUS_NO_DRIVER ? GPU_STATE_LOST : GPU_STATE_FAILED;
+    gpu->unidentified = why->status != STATUS_NO_DRIVER;
+    gpu->state = gpu->unidentified ? GPU_STATE_FAILED : GPU_STATE_LOST;
     gpu->last_error = *why;
     return true;
 }
@@ -334,6 +336,18 @@ static void log_discovered(const struct snapshot *s)
     }
 }
 
+/* Reports a change of the number of missing GPUs in one line. `missing` is the number before, or 0
+ * during discovery. */
+static void log_missing(const struct snapshot *s, uint32_t missing)
+{
+    const uint32_t now = health_count_missing(s);
+
+    if (now > missing)
+        log_warning("%u of %u expected GPUs were found", s->expected_gpus - now, s->expected_gpus);
+    else if (now == 0 && missing > 0)
+        log_info("all %u expected GPUs were found", s->expected_gpus);
+}
+
 /* Returns a copy of the newest view with room for `more` GPUs, which are not counted yet. The mutex
  * is held. */
 static struct snapshot *copy_with_room(struct pipeline *p, uint32_t more)
@@ -360,6 +374,7 @@ static void merge(struct pipeline *p, const struct gpu_listing *listing,
         return;
     }
     const bool was_discovering = draft->discovering;
+    const uint32_t missing = health_count_missing(draft);
     const bool known = merge_known(p, listing, draft, changed);
     const bool arrived = merge_arrivals(p, listing, arrivals, draft, changed);
     const bool source = merge_source(p, listing, draft);
@@ -372,6 +387,7 @@ static void merge(struct pipeline *p, const struct gpu_listing *listing,
     p->discovery.found = p->discovery.found || listing->complete;
     if (was_discovering && !draft->discovering)
         log_discovered(draft);
+    log_missing(draft, missing);
     pipeline_publish_and_queue(p, draft, changed);
     pipeline_wake_all(p);
 }

@@ -30,6 +30,7 @@ struct pipeline_options {
     bool check_known; /* check each GPU that has a fingerprint, on start and when it comes back */
     bool stored_only; /* publish the GPUs of the store, without workers or threads */
     bool list_lost;   /* list real GPUs of the store that the driver does not show */
+    uint32_t expected_gpus; /* GPUs that the node must have; 0 means any number */
     bool discover_later;    /* return at once, and look for GPUs in a thread until there are some */
     uint32_t rediscover_ms; /* pause between polls for a lost GPU; 0 means 30 s */
     uint32_t retry_ms;      /* pause after a failed measurement, doubled each time; 0 means 60 s */

@@ -72,6 +72,7 @@ enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, 
                        "cannot allocate a snapshot of %u GPUs: out of memory", count);
     snprintf(draft->source, sizeof draft->source, "%s",
              p->options.gpu.simulated && p->options.gpu.simulated[0] ? "simulated" : "cuda");
+    draft->expected_gpus = p->options.expected_gpus;
     for (uint32_t i = 0; i < count; i++)
         pipeline_recall(p, &gpus[i], &draft->gpus[i]);
     return STATUS_OK;

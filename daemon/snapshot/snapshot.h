@@ -39,6 +39,8 @@ struct snapshot {
     char source[16];         /* "cuda", "simulated" */
     struct err source_error; /* the reason why there are no GPUs; STATUS_OK if there are some */
     bool discovering;        /* the source has not answered yet: an empty list has no meaning */
+    bool stored_only;        /* the GPUs come from the store; no driver was asked */
+    uint32_t expected_gpus;  /* GPUs that the node must have; 0 if the number was not given */
     uint32_t gpu_count;
     struct snapshot_gpu gpus[]; /* in order of PCI address (identity_compare), which gives the index
                                    in docs/http.md */
