@@ -41,7 +41,7 @@ install-built:
 	        >$(DESTDIR)$(LIBDIR)/pkgconfig/$${l##*/}.pc; done
 	for f in $(PYTHON_SRC:clients/python/%=%); do install -D -m 644 clients/python/$$f $(DESTDIR)$(PYTHONDIR)/$$f; done
 	install -d $(DESTDIR)$(PREFIX)/share/reachd/prometheus $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
-	install -m 644 packaging/kubernetes/*.yaml packaging/container/Containerfile $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
+	install -m 644 packaging/kubernetes/*.yaml packaging/kubernetes/*.json packaging/container/Containerfile $(DESTDIR)$(PREFIX)/share/reachd/kubernetes
 	for f in $$(cd packaging/helm && find reachd -type f); do \
 	    install -D -m 644 packaging/helm/$$f $(DESTDIR)$(PREFIX)/share/reachd/helm/$$f; done
 	install -m 644 packaging/prometheus/* $(DESTDIR)$(PREFIX)/share/reachd/prometheus
@@ -64,7 +64,7 @@ install-built:
 	install -m 755 $(CLIENT_SCRIPTS) $(DESTDIR)$(SCRIPTDIR)
 	install -m 644 $(SCRIPT_MODULE) $(DESTDIR)$(SCRIPTDIR)
 	ln -sfnr $(addprefix $(DESTDIR)$(SCRIPTDIR)/,$(notdir $(CLIENT_SCRIPTS))) $(DESTDIR)$(BINDIR)
-	install -m 755 clients/slurm/taskprolog.sh clients/slurm/prolog.sh $(DESTDIR)$(PREFIX)/share/reachd/slurm
+	install -m 755 $(wildcard clients/slurm/*.sh) $(DESTDIR)$(PREFIX)/share/reachd/slurm
 	sed 's|/usr/local/lib|$(LIBDIR)|' clients/slurm/plugstack.conf >$(DESTDIR)$(PREFIX)/share/reachd/slurm/plugstack.conf
 	$(if $(SPANK),install -d $(DESTDIR)$(LIBDIR)/reachd)
 	$(if $(SPANK),install -m 755 $(SPANK) $(DESTDIR)$(LIBDIR)/reachd)

@@ -28,6 +28,8 @@ _Static_assert(OPTION_COUNT <= 64, "a bit for each option");
 
 static const struct command commands[] = {
     {"gpus", NULL, 0, command_gpus, "gpus", "the GPUs and the state of each"},
+    {"health", NULL, 0, command_health, "health",
+     "whether the GPUs of the node are usable, for health checks of Slurm and Kubernetes"},
     {"measure", NULL, BIT(GPU) | BIT(DEPTH) | BIT(WAIT), command_measure,
      "measure [--depth quick|full|memory|matrix] [--wait]",
      "measure the GPU; --wait waits, and fails if that fails"},
@@ -170,7 +172,8 @@ static void print_help(void)
         "\n"
         "Exit status: 0 success, 1 the request was refused or the measurement failed, 2 invalid\n"
         "usage, 3 no daemon responds. Of diff: 0 same, 1 changed, 2 different hardware, 3 any\n"
-        "failure. Of survey: 4 if some hosts did not answer, 3 if none did.");
+        "failure. Of health: 0 no problem, 1 a problem, 3 unknown. Of survey: 4 if some hosts did "
+        "not answer, 3 if none did.");
 }
 
 /* Finds the command at the beginning of `words`, which ends with NULL, and the number of words of
@@ -338,6 +341,15 @@ static enum exit_code check_usage(const struct command *c, const struct options 
     return EXIT_DONE;
 }
 
+/* Returns the status of a command that cannot finish. Status 1 of diff and of health is a result.
+ */
+static enum exit_code exit_code_of_trouble(const struct command *c)
+{
+    if (c && c->run == command_diff)
+        return EXIT_DIFF_TROUBLE;
+    return c && c->run == command_health ? EXIT_UNREACHABLE : EXIT_FAILED;
+}
+
 static enum exit_code run_command(const struct command *c, const struct options *o)
 {
     struct client *client;
@@ -345,10 +357,10 @@ static enum exit_code run_command(const struct command *c, const struct options 
 
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
         fputs("reachctl: cannot initialize libcurl\n", stderr);
-        return EXIT_FAILED;
+        return exit_code_of_trouble(c);
     }
     client = client_new(o);
-    exit_code = client ? c->run(client, o) : EXIT_FAILED;
+    exit_code = client ? c->run(client, o) : exit_code_of_trouble(c);
     client_free(client);
     curl_global_cleanup();
     return exit_code;
@@ -357,13 +369,12 @@ static enum exit_code run_command(const struct command *c, const struct options 
 /* An incomplete output is a failure, whatever the result of the command. */
 static enum exit_code check_output(const struct command *command, enum exit_code exit_code)
 {
-    const bool diff = command && command->run == command_diff;
+    const enum exit_code trouble = exit_code_of_trouble(command);
+    const bool replaced =
+        trouble != EXIT_FAILED || exit_code == EXIT_DONE || exit_code == EXIT_PARTLY;
 
     return (enum exit_code)output_exit("reachctl", (int)exit_code,
-                                       diff                       ? EXIT_DIFF_TROUBLE
-                                       : exit_code == EXIT_DONE   ? EXIT_FAILED
-                                       : exit_code == EXIT_PARTLY ? EXIT_FAILED
-                                                                  : exit_code);
+                                       (int)(replaced ? trouble : exit_code));
 }
 
 int main(int argc, char **argv)

@@ -15,6 +15,8 @@ enum exit_code {
     EXIT_UNREACHABLE = 3, /* no daemon responds */
     EXIT_PARTLY = 4,      /* survey: some hosts failed */
 
+    /* health: 1 means a problem of the node, 3 that its state is unknown. */
+
     /* diff has the statuses of diff(1); 0 means no difference. */
     EXIT_DIFF_CHANGED = 1,
     EXIT_DIFF_OTHER = 2,
@@ -96,6 +98,7 @@ typedef enum exit_code command_fn(struct client *client, const struct options *o
 
 command_fn command_forget;
 command_fn command_gpus;
+command_fn command_health;
 command_fn command_measure;
 command_fn command_show;
 command_fn command_answer; /* scope, placement, plan, split, explain, memory, fit, caches */

@@ -112,7 +112,8 @@ def make_install_installs():
                  "share/man/man3/libreach.3", "share/man/man8/reachd.8",
                  "share/reachd/python/reach/__init__.py", "share/reachd/python/reach/py.typed", "share/man/man8/reach_spank.8",
                  "share/reachd/slurm/plugstack.conf", "share/reachd/slurm/taskprolog.sh",
-                 "share/reachd/slurm/prolog.sh", "share/reachd/prometheus/reachd-alerts.yml",
+                 "share/reachd/slurm/prolog.sh", "share/reachd/slurm/health.sh",
+                 "share/reachd/kubernetes/node-problem-detector.json", "share/reachd/prometheus/reachd-alerts.yml",
                  "share/reachd/prometheus/grafana-reachd.json",
                  "share/reachd/kubernetes/reachd.yaml", "share/reachd/kubernetes/Containerfile"):
         assert os.path.isfile(os.path.join(prefix, path)), path

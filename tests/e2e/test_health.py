@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Tests the problems of a node: an expected GPU that is missing, a GPU that is lost or fails, and the examples of health
+checks for Slurm and for node-problem-detector, over the stand-in driver and over simulated GPUs."""
+import json
+import os
+import signal
+import subprocess
+
+import common
+from common import case, equal, until
+
+FOLDER = os.path.join(common.BUILD, "tests", "fakecuda")
+LIBRARY = os.path.join(FOLDER, "libcuda.so.1")
+SLURM = os.path.join(common.ROOT, "clients", "slurm", "health.sh")
+DETECTOR = os.path.join(common.ROOT, "packaging", "kubernetes", "node-problem-detector.json")
+node_path = os.path.join(common.folder, "node")
+
+CHIP = ("gpu=sms=4 memory=1G l2cache=32M latency=200 noise=gauss:1 l1=16@1M/sm;miss=10 "
+        "l2=128@2M/4;miss=90;miss_ns=7.5 plateau=500 uuid=SIM-{bus}|bus={bus}")
+EIGHT = [CHIP.format(bus=bus) for bus in range(1, 9)]
+
+
+def has(*items):
+    with open(node_path + ".new", "w", encoding="utf-8") as file:
+        file.write("|\n".join(items))
+    os.rename(node_path + ".new", node_path)
+
+
+def node(*items, expected=8):
+    """Starts a daemon with an empty state file on a node with these GPUs."""
+    if not os.path.exists(LIBRARY):
+        raise common.Skip("the stand-in driver is not built")
+    has(*items)
+    return common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", "--expect-gpus", str(expected),
+                         environment={"FAKECUDA": "@" + node_path, "LD_LIBRARY_PATH": FOLDER})
+
+
+def ask(daemon, *items):
+    has(*items)
+    daemon.process.send_signal(signal.SIGHUP)
+
+
+def problems(daemon):
+    """Returns the kinds of the problems and their GPUs, and checks that every interface reports them."""
+    health = daemon.json("/v1/health")
+    found = [(problem["kind"], problem["gpu"]) for problem in health["problems"]]
+    equal(health["status"], "degraded" if found else "ok")
+    page = daemon.get("/metrics").body.decode()
+    for kind in ("gpus-missing", "gpu-lost", "gpu-failed"):
+        count = sum(kind == one for one, _ in found)
+        assert f'reachd_gpu_problems{{kind="{kind}"}} {count}\n' in page, page
+    code, out, _ = common.run(common.REACHCTL, "--socket", daemon.socket, "health")
+    equal(code, 1 if found else 0, out)
+    equal([line.split(":")[0].split(" ") for line in out.splitlines() if line[0] not in " h"],
+          [[kind] + ([gpu] if gpu else []) for kind, gpu in found])
+    return found
+
+
+def wait(daemon, *wanted):
+    until(f"problems {wanted}", lambda: daemon.json("/v1/health")["problems"] == [] if not wanted else
+          [p["kind"] for p in daemon.json("/v1/health")["problems"]] == list(wanted))
+
+
+@case
+def seven_of_eight_gpus_at_the_first_start():
+    daemon = node(*EIGHT[:3], *EIGHT[4:])
+    equal(problems(daemon), [("gpus-missing", None)])
+    health = daemon.json("/v1/health")
+    equal(health["gpus"], {"expected": 8, "found": 7})
+    equal(health["problems"][0]["text"], "7 of 8 expected GPUs were found")
+    page = daemon.get("/metrics").body.decode()
+    assert "reachd_gpus_expected 8\n" in page and "reachd_gpus_found 7\n" in page, page
+    equal(daemon.log().count("7 of 8 expected GPUs were found"), 1)
+    ask(daemon, *EIGHT[:3], *EIGHT[4:])
+    until("it has asked again", lambda: "reloaded" in daemon.log())
+    ask(daemon, *EIGHT)
+    wait(daemon)
+    equal(problems(daemon), [])
+    equal(daemon.log().count("7 of 8 expected GPUs were found"), 1)
+    equal(daemon.log().count("all 8 expected GPUs were found"), 1)
+    daemon.stop()
+
+
+@case
+def a_gpu_that_goes_is_lost_and_missing():
+    daemon = node(*EIGHT)
+    equal(problems(daemon), [])
+    lost = daemon.gpus()[7]["uuid"]
+    ask(daemon, *EIGHT[:7])
+    wait(daemon, "gpus-missing", "gpu-lost")
+    equal(problems(daemon), [("gpus-missing", None), ("gpu-lost", lost)])
+    equal(daemon.log().count("7 of 8 expected GPUs were found"), 1)
+    daemon.stop()
+
+
+@case
+def a_gpu_that_cannot_be_identified_is_not_found():
+    daemon = node(*EIGHT[:2], "fail=cuDeviceGetAttribute/1=719", expected=2)
+    kinds = [kind for kind, _ in problems(daemon)]
+    equal(kinds, ["gpus-missing", "gpu-failed"])
+    daemon.stop()
+
+
+@case
+def a_node_without_a_driver_lacks_its_gpus():
+    daemon = node("fail=cuInit=100", expected=2)
+    equal(problems(daemon), [("gpus-missing", None)])
+    assert daemon.json("/v1/health")["problems"][0]["text"].startswith("0 of 2 expected GPUs were found: ")
+    daemon.stop()
+
+
+@case
+def instances_count_as_their_gpu():
+    instance = "mig=sms=2 memory=256M latency=200 l1=16@1M/sm;miss=10 l2=32@2M/2;miss=90 uuid=SIM-i{}"
+    daemon = node(EIGHT[0], instance.format(1), instance.format(2), EIGHT[1], expected=2)
+    equal(len(daemon.gpus()), 4)
+    equal(problems(daemon), [])
+    daemon.stop()
+
+
+@case
+def a_gpu_that_is_in_use_is_no_problem():
+    daemon = node(EIGHT[0], "mode=2", expected=1)
+    job = daemon.finished(daemon.submit(0, "quick"))
+    if job["error"]["slug"] == "not-supported":
+        daemon.stop()
+        raise common.Skip("this build has no device code")
+    equal((job["error"]["slug"], daemon.gpus()[0]["state"]), ("gpu-busy", "failed"))
+    equal(problems(daemon), [])
+    has(EIGHT[0], "fail=cuLaunchKernel@5=719")
+    equal(daemon.finished(daemon.submit(0, "quick"))["error"]["slug"], "gpu-lost")
+    equal([kind for kind, _ in problems(daemon)], ["gpu-failed"])
+    daemon.stop()
+
+
+@case
+def unknown_is_no_problem():
+    """Neither a daemon that does not answer, nor a wrong call, nor a daemon without a driver, is a problem of the node."""
+    for arguments, wanted in ((("--socket", os.path.join(common.folder, "absent"), "health"), 3),
+                              (("--url", "nonsense", "health"), 3), (("health", "--gpu", "0"), 2)):
+        equal(common.run(common.REACHCTL, *arguments)[0], wanted, arguments)
+    daemon = common.Daemon("--no-gpus", "--expect-gpus", "2")
+    equal(daemon.json("/v1/health")["gpus"], {"expected": 2, "found": None})
+    code, out, errors = common.run(common.REACHCTL, "--socket", daemon.socket, "health")
+    equal((code, out), (3, ""))
+    assert "has not counted" in errors, errors
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        code = subprocess.run([common.REACHCTL, "--socket", daemon.socket, "health", "--json"], stdout=full,
+                              stderr=subprocess.DEVNULL, check=False).returncode
+    equal(code, 3)
+    daemon.stop()
+
+
+# ---- the examples ----
+
+def tools(state):
+    """Makes a folder with reachctl, and with stand-ins of scontrol and logger that write down how they are called."""
+    folder = os.path.join(common.folder, "tools-" + state.replace("+", "-"))
+    calls = os.path.join(folder, "calls")
+    os.makedirs(folder)
+    os.symlink(common.REACHCTL, os.path.join(folder, "reachctl"))
+    scripts = {"scontrol": f'[ "$1" = show ] && echo "NodeName=$3 State={state} Reason=x" || printf "%s|" "$@" >>{calls}',
+               "logger": f'printf "logger|%s" "$*" >>{calls}'}
+    for name, text in scripts.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(os.path.join(folder, name), 0o755)
+    return folder
+
+
+def slurm_calls(folder, url):
+    """Runs the example as slurmd does. Returns what it called."""
+    calls = os.path.join(folder, "calls")
+    with open(calls, "w", encoding="utf-8"):
+        pass
+    code, _, errors = common.run(SLURM, environment={"PATH": f"{folder}:{os.environ['PATH']}", "REACHD_URL": url,
+                                                     "SLURMD_NODENAME": "n7"})
+    equal((code, errors), (0, ""))
+    with open(calls, encoding="utf-8") as file:
+        return file.read()
+
+
+@case
+def slurm_drains_a_node_with_a_problem_once():
+    daemon = common.Daemon("--simulate", "k80", "--expect-gpus", "2", "--no-measure-on-start")
+    healthy = common.Daemon("--simulate", "k80", "--expect-gpus", "1", "--no-measure-on-start")
+    idle, drained = tools("IDLE"), tools("IDLE+DRAIN")
+    equal(slurm_calls(idle, f"unix:{daemon.socket}"),
+          "update|NodeName=n7|State=DRAIN|Reason=reachd: gpus-missing: 1 of 2 expected GPUs were found|")
+    equal(slurm_calls(drained, f"unix:{daemon.socket}"), "")
+    equal(slurm_calls(idle, f"unix:{healthy.socket}"), "")
+    silent = slurm_calls(idle, f"unix:{common.folder}/absent")
+    assert silent.startswith("logger|") and "the state of the GPUs is unknown: reachctl:" in silent, silent
+    daemon.stop()
+    healthy.stop()
+
+
+@case
+def node_problem_detector_gets_its_conditions():
+    """Runs the rules of the example like the custom plugin monitor: status 0 is OK, 1 is NonOK, others are Unknown."""
+    monitor = common.load_json(DETECTOR)
+    limits = monitor["pluginConfig"]
+    equal(monitor["plugin"], "custom")
+    rule, = monitor["rules"]
+    equal((rule["type"], rule["condition"]), ("permanent", monitor["conditions"][0]["type"]))
+    assert int(limits["timeout"].rstrip("s")) < int(limits["invoke_interval"].rstrip("s"))
+    equal(os.path.basename(rule["path"]), "reachctl")
+
+    def run(url):
+        code, out, _ = common.run(common.REACHCTL, *rule["args"], environment={"REACHD_URL": url})
+        return {0: "OK", 1: "NonOK"}.get(code, "Unknown"), out.strip()[:limits["max_output_length"]]
+    for expected, status, text in ((1, "OK", "healthy"), (2, "NonOK", "gpus-missing: 1 of 2")):
+        daemon = common.Daemon("--simulate", "k80", "--expect-gpus", str(expected), "--no-measure-on-start")
+        got, message = run(f"unix:{daemon.socket}")
+        equal(got, status)
+        assert message.startswith(text), message
+        code, out, _ = common.run(common.REACHCTL, "--socket", daemon.socket, "health", "--json")
+        equal((code, json.loads(out)["gpus"]), (expected - 1, {"expected": expected, "found": 1}))
+        daemon.stop()
+    equal(run(f"unix:{common.folder}/absent")[0], "Unknown")
+
+
+if __name__ == "__main__":
+    common.main()
