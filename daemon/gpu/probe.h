@@ -307,6 +307,8 @@ struct gpu_limits {
     uint32_t cluster_sms; /* largest cluster that PEER may request; 0 if the GPU has no clusters */
     struct maybe_u32 pcie_generation; /* generation of the link to the host */
     struct maybe_u32 pcie_lanes;
+    struct maybe_u32 locality_domains;    /* domains whose SMs have memory and L2 of their own */
+    struct maybe_u32 locality_domain_sms; /* SMs of each domain */
 };
 
 /* The circumstances of one run. Values that the source does not report are unknown, with the

@@ -205,11 +205,18 @@ static const struct json_field link_fields[] = {
     {"pcie_lanes", JSON_FIELD_U32_MAYBE, AT(gpu_limits, pcie_lanes), .optional = false},
 };
 
+static const struct json_field domain_fields[] = {
+    {"locality_domains", JSON_FIELD_U32_MAYBE, AT(gpu_limits, locality_domains), .optional = false},
+    {"locality_domain_sms", JSON_FIELD_U32_MAYBE, AT(gpu_limits, locality_domain_sms),
+     .optional = false},
+};
+
 void gpu_limits_write(struct json_writer *t, const char *name, const struct gpu_limits *limits)
 {
     json_writer_open(t, name, '{');
     json_fields_write(t, limit_fields, COUNT(limit_fields), 0, limits);
     json_fields_write(t, link_fields, COUNT(link_fields), 0, limits);
+    json_fields_write(t, domain_fields, COUNT(domain_fields), 0, limits);
     json_writer_close(t, '}');
 }
 
@@ -218,11 +225,15 @@ enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, str
     struct json_reader in;
 
     *out = (struct gpu_limits){.pcie_generation = UNKNOWN_U32(REASON_NOT_MEASURED),
-                               .pcie_lanes = UNKNOWN_U32(REASON_NOT_MEASURED)};
+                               .pcie_lanes = UNKNOWN_U32(REASON_NOT_MEASURED),
+                               .locality_domains = UNKNOWN_U32(REASON_NOT_MEASURED),
+                               .locality_domain_sms = UNKNOWN_U32(REASON_NOT_MEASURED)};
     json_reader_begin(&in, json, "limits", JSON_READER_STRICT, STATUS_PROTOCOL, err);
     json_fields_read(&in, limit_fields, COUNT(limit_fields), 0, out);
     if (json_object_get(json, "pcie_generation"))
         json_fields_read(&in, link_fields, COUNT(link_fields), 0, out);
+    if (json_object_get(json, "locality_domains"))
+        json_fields_read(&in, domain_fields, COUNT(domain_fields), 0, out);
     return json_reader_end(&in);
 }
 

@@ -435,6 +435,10 @@ static int attribute_of(const struct sim_desc *d, int attribute)
         return 0;
     case CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT:
         return d->kinds[MEMORY_HOST_VIRTUAL].gbps > 0;
+    case CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT:
+        return (int)d->domains;
+    case CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT:
+        return (int)d->domain_sms;
     default:
         return -1;
     }
@@ -446,6 +450,8 @@ cu_result cuDeviceGetAttribute(int *value, int attribute, cu_device device)
     if (r != CU_SUCCESS)
         return r;
     *value = attribute_of(&fake.control.gpus[device], attribute);
+    if (attribute >= CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT && *value == 0)
+        return CU_ERROR_INVALID_VALUE; /* like a driver before CUDA 13.4 */
     if (*value < 0)
         return fake_misuse(CU_ERROR_INVALID_VALUE, "attribute %d is not known here", attribute);
     return CU_SUCCESS;

@@ -139,6 +139,18 @@ static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *
     return s;
 }
 
+/* Asks for an attribute that earlier drivers do not have. They return CU_ERROR_INVALID_VALUE. */
+static struct maybe_u32 ask_recent_attribute(const struct cuda_gpu *g, int attribute)
+{
+    int value = 0;
+    const cu_result r = g->api.cuDeviceGetAttribute(&value, attribute, g->device);
+
+    if (r == CU_ERROR_INVALID_VALUE || r == CU_ERROR_NOT_SUPPORTED)
+        return UNKNOWN_U32(REASON_NOT_SUPPORTED);
+    return r == CU_SUCCESS && value > 0 ? KNOWN_U32((uint32_t)value)
+                                        : UNKNOWN_U32(REASON_NOT_REPORTED);
+}
+
 /* Sets the limits, which do not change while the GPU is open. */
 static void set_limits(struct cuda_gpu *g, const struct gpu_options *options, uint64_t free_bytes)
 {
@@ -160,6 +172,9 @@ static void set_limits(struct cuda_gpu *g, const struct gpu_options *options, ui
         .cluster_sms = g->probe.cluster_sms,
         .pcie_generation = nvml_pcie_generation(g->nvml),
         .pcie_lanes = nvml_pcie_lanes(g->nvml),
+        .locality_domains = ask_recent_attribute(g, CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT),
+        .locality_domain_sms =
+            ask_recent_attribute(g, CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT),
     };
 }
 

@@ -95,6 +95,8 @@
  *              walkers=4      walkers of each group; default 1
  *
  *   pcie=5@16          link to the host: generation 5, 16 lanes; default 0 means not reported
+ *   domains=2@66       locality domains that the driver reports, and SMs of each domain; default 0
+ *                      means that the driver does not support the attributes
  *   host_memory=64G    memory of the host, for the kinds of memory below; default 0 means
  *                      that no such kind is probed
  *   host_nodes=2@20    NUMA nodes of the host, and the largest GB/s of memory that is not on node
@@ -259,6 +261,8 @@ struct sim_desc {
     uint32_t host_nodes;      /* number of NUMA nodes */
     uint32_t pcie_generation; /* generation of the link to the host; 0 means not reported */
     uint32_t pcie_lanes;
+    uint32_t domains; /* locality domains; 0 means not supported */
+    uint32_t domain_sms;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */
 };
 

@@ -156,6 +156,10 @@ static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
                                                   : UNKNOWN_U32(REASON_NOT_MEASURED),
         .pcie_lanes =
             d->pcie_lanes > 0 ? KNOWN_U32(d->pcie_lanes) : UNKNOWN_U32(REASON_NOT_MEASURED),
+        .locality_domains =
+            d->domains > 0 ? KNOWN_U32(d->domains) : UNKNOWN_U32(REASON_NOT_MEASURED),
+        .locality_domain_sms =
+            d->domain_sms > 0 ? KNOWN_U32(d->domain_sms) : UNKNOWN_U32(REASON_NOT_MEASURED),
     };
     if (options->host_memory_bytes && options->host_memory_bytes < gpu->limits.host_memory_bytes)
         gpu->limits.host_memory_bytes = options->host_memory_bytes;

@@ -413,6 +413,8 @@ static void test_limits(void **state)
                                       .host_nodes = 0xb,
                                       .pcie_generation = KNOWN_U32(6),
                                       .pcie_lanes = UNKNOWN_U32(REASON_NOT_REPORTED),
+                                      .locality_domains = KNOWN_U32(2),
+                                      .locality_domain_sms = UNKNOWN_U32(REASON_NOT_SUPPORTED),
                                       .sm_count = REACH_MAX_SMS};
     struct gpu_limits out;
     struct err err = {0};
@@ -425,13 +427,19 @@ static void test_limits(void **state)
     assert_int_equal(out.host_nodes, 0xb);
     assert_int_equal(out.pcie_generation.v, 6);
     assert_int_equal(out.pcie_lanes.reason, REASON_NOT_REPORTED);
+    assert_int_equal(out.locality_domains.v, 2);
+    assert_int_equal(out.locality_domain_sms.reason, REASON_NOT_SUPPORTED);
     assert_same_json(AS_JSON(gpu_limits_write, &limits), AS_JSON(gpu_limits_write, &out));
     json_object_del(json, "pcie_generation");
     json_object_del(json, "pcie_lanes");
     json_object_del(json, "pcie_lanes_reason");
+    json_object_del(json, "locality_domains");
+    json_object_del(json, "locality_domain_sms");
+    json_object_del(json, "locality_domain_sms_reason");
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_OK);
     assert_int_equal(out.pcie_lanes.reason,
                      REASON_NOT_MEASURED); /* a recording of an older release lacks the number */
+    assert_int_equal(out.locality_domains.reason, REASON_NOT_MEASURED);
     json_object_set_new(json, "sm_count", json_integer(REACH_MAX_SMS + 1));
     assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_PROTOCOL);
     assert_non_null(strstr(err.text, "limits.sm_count"));
