@@ -430,6 +430,9 @@ enum status analysis_derive(const struct observation_set *set, enum depth depth,
     if (set->count > 0)
         out->taken_at = set->items[set->count - 1].result.conditions.started_at;
     s = imported_is_in(set) ? imported_derive(set, out, err) : derive(set, depth, out, err);
+    out->l2.locality_domains = set->limits.locality_domains;
+    out->l2.locality_domain_sms = set->limits.locality_domain_sms;
+    out->l2.sides_match_domains = l2_match_domains(&out->l2);
     fingerprint_round(out);
     return s;
 }

@@ -21,10 +21,21 @@ struct fingerprint_l2 {
     struct maybe_f64 atomic_near_cycles;
     struct maybe_f64 atomic_far_cycles;
     struct sm_partition side_of_sm; /* side of each SM id; known if `sides` is known */
+    /* The driver reports both numbers. They are not-supported if the driver has no such attribute.
+     */
+    struct maybe_u32 locality_domains;
+    struct maybe_u32 locality_domain_sms;
+    enum finding sides_match_domains; /* l2_match_domains */
     struct l2_evidence {
         struct evidence sides, granule_bytes, atomic_near_cycles, atomic_far_cycles;
     } evidence;
 };
+
+/* Returns whether the measured sides agree with the locality domains that the driver reports. They
+ * agree if there is one side for each domain, and each side has the SMs of a domain. A side may
+ * have more SMs, because some SMs may belong to no domain. An L2 whose sides are not observable
+ * counts as one side. Returns FINDING_UNKNOWN if the sides or the domains are unknown. */
+enum finding l2_match_domains(const struct fingerprint_l2 *l2);
 
 /* Throughput of random reads of a set by all SMs, through all caches. A read has
  * `transaction_bytes`: 128 (a line) or 512 (four adjacent lines). */

@@ -416,6 +416,8 @@ static void check_l2(struct check *c, const struct fingerprint_l2 *l2)
     require(c,
             IS_KNOWN(l2->atomic_near_cycles) == known && IS_KNOWN(l2->atomic_far_cycles) == known,
             "atomic_near_cycles", "is known without sides");
+    require(c, l2->sides_match_domains == l2_match_domains(l2), "sides_match_domains",
+            "is not the result of comparing sides and locality_domains");
 }
 
 static void check_caches(struct check *c, const struct fingerprint *fp)

@@ -314,8 +314,10 @@ static void write_member(struct json_writer *t, const char *name, const struct m
 static void write_members(struct json_writer *t, const struct object *o, const struct place *at)
 {
     for (const struct member *m = o->members; m < o->members + o->count && !t->failed; m++) {
-        const bool omitted = (m->optional || at->planner_only) && member_is_maybe(m) &&
-                             was_not_measured(m, at->base);
+        const bool omitted = (m->optional && m->type == MEMBER_NAME &&
+                              *(const unsigned *)member_at(m, at->base) == 0) ||
+                             ((m->optional || at->planner_only) && member_is_maybe(m) &&
+                              was_not_measured(m, at->base));
         if (m->name && !omitted && (m->for_planner || !at->planner_only))
             write_member(t, m->name, m, at);
     }

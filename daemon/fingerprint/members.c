@@ -455,6 +455,20 @@ static const struct member l2_members[] = {
              "SM ids of each side. The side with the lowest id is first, and the member is omitted "
              "if sides is null."),
      FOR_PLANNER, IN(L2_SIDES), DIFFED, .label = "SMs of each L2 side"},
+    {NUMBER(
+         fingerprint_l2, locality_domains,
+         "Number of locality domains that the driver reports. The reason is not-supported if the "
+         "driver is older than CUDA 13.4, which has introduced them."),
+     OPTIONAL, DESIGN, DIFFED, POSITIVE, .label = "locality domains"},
+    {NUMBER(fingerprint_l2, locality_domain_sms,
+            "Number of SMs of each locality domain, from the driver. Some SMs may belong to no "
+            "domain."),
+     OPTIONAL, DESIGN, DIFFED, POSITIVE, .label = "SMs of a locality domain"},
+    {NAME(fingerprint_l2, sides_match_domains, finding_words,
+          "Result of the test that there is one side for each locality domain, with at least its "
+          "number of SMs. An L2 whose sides are not observable counts as one side. The member is "
+          "omitted if either is unknown."),
+     OPTIONAL, .label = "sides match the domains"},
 };
 static const struct object l2_object =
     DEFINE(fingerprint_l2, l2_members, "L2",
@@ -934,7 +948,7 @@ static const struct member fingerprint_members[] = {
      FOR_PLANNER, IN(CONTIGUITY), OPTIONAL, .label = "physical contiguity"},
     {OBJECT(fingerprint, l2, l2_object,
             "Sides of the L2. The member is omitted if it was not measured."),
-     FOR_PLANNER, IN(L2_SIDES), OPTIONAL, .label = "L2"},
+     FOR_PLANNER, OPTIONAL, .label = "L2"},
     {LIST(working_sets, fingerprint, working_sets, working_set_count, working_set_object,
           "Random reads of sets that caches may keep, by transaction_bytes, then by set_bytes. The "
           "member is omitted if it was not measured."),

@@ -324,6 +324,7 @@ static void merge_parts(const struct fingerprint *earlier, const char *id,
         if (part_known(earlier, (enum fingerprint_part)part) > 0)
             newer->kept[part] = source_of(earlier, part, id);
     }
+    newer->l2.sides_match_domains = l2_match_domains(&newer->l2);
 }
 
 static bool keeps_anything(const struct fingerprint *fp)

@@ -628,6 +628,11 @@ class L2(Document):
     atomic_far_cycles: Optional[float]
     atomic_far_cycles_reason: str
     sms: List[List[int]]
+    locality_domains: Optional[int]
+    locality_domains_reason: str
+    locality_domain_sms: Optional[int]
+    locality_domain_sms_reason: str
+    sides_match_domains: str
     evidence: Dict[str, Evidence]
 
 

@@ -226,11 +226,9 @@ static struct view view_of(const double *cycles, const bool *far, uint32_t n)
 
 static void unknown(struct fingerprint_l2 *l2, enum reason reason)
 {
-    l2->evidence = (struct l2_evidence){0};
-    memset(&l2->side_of_sm, 0, sizeof l2->side_of_sm);
+    *l2 = (struct fingerprint_l2){.sides = UNKNOWN_U32(reason)};
     for (uint32_t sm = 0; sm < REACH_MAX_SMS; sm++)
         l2->side_of_sm.group_of_sm[sm] = FINGERPRINT_NO_GROUP;
-    l2->sides = UNKNOWN_U32(reason);
     l2->granule_bytes = UNKNOWN_U64(reason);
     l2->atomic_near_cycles = l2->atomic_far_cycles = UNKNOWN_F64(reason);
 }

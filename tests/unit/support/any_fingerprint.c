@@ -330,6 +330,16 @@ static void any_working_sets(struct rng *r, struct fingerprint *fp)
     }
 }
 
+static void any_domains(struct rng *r, struct fingerprint_l2 *l2)
+{
+    l2->locality_domains = l2->locality_domain_sms = UNKNOWN_U32(REASON_NOT_SUPPORTED);
+    if (rng_below(r, 2) == 0) {
+        l2->locality_domains = KNOWN_U32(1 + rng_below(r, 2));
+        l2->locality_domain_sms = KNOWN_U32(1 + rng_below(r, REACH_MAX_SMS));
+    }
+    l2->sides_match_domains = l2_match_domains(l2);
+}
+
 static void any_l2(struct rng *r, uint32_t sms, struct fingerprint_l2 *l2)
 {
     if (sms < 2 || rng_below(r, 3) == 0)
@@ -631,6 +641,7 @@ void any_fingerprint(struct rng *r, struct fingerprint *fp)
         any_rates(r, &fp->throughput);
     any_contiguity(r, &fp->contiguity);
     any_l2(r, fp->gpu.sm_count, &fp->l2);
+    any_domains(r, &fp->l2);
     any_working_sets(r, fp);
     any_caches(r, fp);
     any_shared(r, &fp->shared);

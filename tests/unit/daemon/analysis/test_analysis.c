@@ -91,7 +91,7 @@ static void nothing_observed_is_nothing_claimed(void **state)
     observation_set_free(&set);
 }
 
-static void the_link_to_the_host_is_what_the_source_reports(void **state)
+static void link_and_domains_are_what_the_source_reports(void **state)
 {
     struct paper_gpu gpu;
     struct observation_set set;
@@ -102,11 +102,16 @@ static void the_link_to_the_host_is_what_the_source_reports(void **state)
     paper_gpu_init(&gpu);
     gpu.limits.pcie_generation = KNOWN_U32(5);
     gpu.limits.pcie_lanes = UNKNOWN_U32(REASON_NOT_REPORTED);
+    gpu.limits.locality_domains = KNOWN_U32(2);
+    gpu.limits.locality_domain_sms = UNKNOWN_U32(REASON_NOT_SUPPORTED);
     paper_gpu_begin(&gpu, &set);
     assert_int_equal(analysis_derive(&set, DEPTH_QUICK, &fp, &err), STATUS_OK);
     assert_int_equal(fingerprint_check(&fp, &err), STATUS_OK);
     assert_int_equal(fp.conditions.pcie_generation.v, 5);
     assert_int_equal(fp.conditions.pcie_lanes.reason, REASON_NOT_REPORTED);
+    assert_int_equal(fp.l2.locality_domains.v, 2);
+    assert_int_equal(fp.l2.locality_domain_sms.reason, REASON_NOT_SUPPORTED);
+    assert_int_equal(fp.l2.sides_match_domains, FINDING_UNKNOWN); /* the sides are not measured */
     observation_set_free(&set);
 }
 
@@ -362,7 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_paper_comes_back),
         cmocka_unit_test(nothing_observed_is_nothing_claimed),
-        cmocka_unit_test(the_link_to_the_host_is_what_the_source_reports),
+        cmocka_unit_test(link_and_domains_are_what_the_source_reports),
         cmocka_unit_test(a_reach_beyond_the_memory_is_not_observable),
         cmocka_unit_test(the_same_again),
         cmocka_unit_test(noise_does_not_change_the_structure),

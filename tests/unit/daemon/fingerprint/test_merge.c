@@ -468,6 +468,67 @@ static void memory_is_kept_while_it_is_the_same(void **state)
     assert_survives_json(&b);
 }
 
+/* Puts each SM on one of two sides; the second side has the SMs from `first` on. */
+static void set_sides(struct fingerprint *fp, uint16_t first)
+{
+    fp->l2.sides = KNOWN_U32(2);
+    fp->l2.granule_bytes = KNOWN_U64(4096);
+    fp->l2.atomic_near_cycles = KNOWN_F64(300);
+    fp->l2.atomic_far_cycles = KNOWN_F64(500);
+    fp->l2.side_of_sm.group_count = 2;
+    for (uint16_t sm = 0; sm < SMS; sm++)
+        fp->l2.side_of_sm.group_of_sm[sm] = sm >= first;
+}
+
+static void sides_are_compared_with_domains(void **state)
+{
+    static const struct {
+        uint16_t first; /* of the second side; 0 means that the sides are not observable */
+        struct maybe_u32 domains, sms;
+        enum finding match;
+    } cases[] = {
+        {12, KNOWN(2), KNOWN(12), FINDING_YES},
+        {10, KNOWN(2), KNOWN(10), FINDING_YES}, /* 4 SMs belong to no domain */
+        {10, KNOWN(2), KNOWN(11), FINDING_NO},
+        {14, KNOWN(2), KNOWN(11), FINDING_NO},
+        {12, KNOWN(1), KNOWN(24), FINDING_NO},
+        {12, KNOWN(3), KNOWN(1), FINDING_NO},
+        {12, KNOWN(2), UNKNOWN(REASON_NOT_SUPPORTED), FINDING_YES},
+        {12, UNKNOWN(REASON_NOT_SUPPORTED), KNOWN(12), FINDING_UNKNOWN},
+        {0, KNOWN(1), KNOWN(24), FINDING_YES},
+        {0, KNOWN(2), KNOWN(12), FINDING_NO},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fill_full(&full, 1000);
+        full.l2.sides = NOT_OBSERVABLE_U32(REASON_NO_CONTRAST);
+        if (cases[i].first > 0)
+            set_sides(&full, cases[i].first);
+        full.l2.locality_domains = cases[i].domains;
+        full.l2.locality_domain_sms = cases[i].sms;
+        if (l2_match_domains(&full.l2) != cases[i].match)
+            fail_msg("case %zu: %s", i, finding_name(l2_match_domains(&full.l2)));
+    }
+}
+
+/* The sides come from the earlier measurement, and the domains from the newer one. */
+static void kept_sides_are_compared_with_new_domains(void **state)
+{
+    (void)state;
+    set_sides(&full, 12);
+    full.l2.locality_domains = UNKNOWN_U32(REASON_NOT_SUPPORTED);
+    assert_valid(&full);
+    quick.l2.locality_domains = KNOWN_U32(2);
+    quick.l2.locality_domain_sms = KNOWN_U32(12);
+    assert_int_equal(fingerprint_merge(&full, &quick, NULL), STATUS_OK);
+    assert_valid(&quick);
+    assert_int_equal(quick.l2.sides_match_domains, FINDING_YES);
+    assert_survives_json(&quick);
+    quick.l2.sides_match_domains = FINDING_NO;
+    assert_int_equal(fingerprint_check(&quick, NULL), STATUS_CORRUPT);
+}
+
 static void part_names_are_unique(void **state)
 {
     char a[PART_NAME_BYTES], b[PART_NAME_BYTES];
@@ -501,6 +562,8 @@ int main(void)
         cmocka_unit_test_setup(numbers_of_other_groups_are_not_kept, setup),
         cmocka_unit_test_setup(never_less_and_always_valid, setup),
         cmocka_unit_test(memory_is_kept_while_it_is_the_same),
+        cmocka_unit_test_setup(sides_are_compared_with_domains, setup),
+        cmocka_unit_test_setup(kept_sides_are_compared_with_new_domains, setup),
         cmocka_unit_test(part_names_are_unique),
     };
 
