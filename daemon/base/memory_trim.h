@@ -9,16 +9,24 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-/* The part of the stack below the caller that is kept: frames of signal handlers and of this
+/* The least part of the stack below the caller that is kept: frames of signal handlers and of this
  * call. */
-enum { MEMORY_TRIM_STACK_KEPT = 64 << 10, MEMORY_TRIM_PAGE = 4096 };
+enum { MEMORY_TRIM_STACK_KEPT = 64 << 10 };
 
 static inline void memory_trim(void)
 {
 #ifndef __SANITIZE_ADDRESS__
     malloc_trim(0);
 #endif
+}
+
+/* Returns the end of the pages below `used` that may be freed. The kernel rounds the end of a range
+ * up to a whole page, which may be longer than MEMORY_TRIM_STACK_KEPT. */
+static inline uintptr_t memory_trim_end(uintptr_t used, uintptr_t page_bytes)
+{
+    return (used - MEMORY_TRIM_STACK_KEPT) / page_bytes * page_bytes;
 }
 
 /* Frees the pages of the calling thread's stack below its present frames. The main thread must not
@@ -32,8 +40,7 @@ static inline void memory_trim_stack(void)
 
     if (pthread_getattr_np(pthread_self(), &attributes) != 0)
         return;
-    const uintptr_t end =
-        ((uintptr_t)&attributes - MEMORY_TRIM_STACK_KEPT) / MEMORY_TRIM_PAGE * MEMORY_TRIM_PAGE;
+    const uintptr_t end = memory_trim_end((uintptr_t)&attributes, (uintptr_t)sysconf(_SC_PAGESIZE));
     if (pthread_attr_getstack(&attributes, &lowest, &bytes) == 0 && end > (uintptr_t)lowest)
         (void)madvise(lowest, end - (uintptr_t)lowest, MADV_DONTNEED);
     pthread_attr_destroy(&attributes);

@@ -27,7 +27,8 @@ struct gpu_options {
     uint64_t memory_limit_bytes; /* limit of device memory for all probes; 0 means 1.1 GiB */
     uint32_t deadline_ms;        /* limit for one probe on the device; 0 means 30 000 */
     /* Limit of the host memory that probes hold at a time. 0 means a quarter of the available
-     * memory, which is the upper bound in any case. */
+     * memory, which is the upper bound in any case. The limit also applies to managed memory at a
+     * device whose memory is memory of the host. */
     uint64_t host_memory_bytes;
     /* Path of the state of the daemon. A file that probes map is in the same folder. NULL or
      * ":memory:" means /var/tmp. */

@@ -292,7 +292,9 @@ struct gpu_limits {
     uint64_t backing_bytes;       /* physical memory behind the range */
     uint64_t granule_bytes;       /* the page with which the driver maps, usually 2 MiB */
     uint64_t device_memory_bytes; /* the memory that the probes hold on the device */
-    uint64_t free_bytes;          /* free memory of the device before the first allocation */
+    /* Free memory of the device before the first allocation. If the memory is also memory of the
+     * host, at most a quarter of the host's available memory. */
+    uint64_t free_bytes;
     uint32_t sm_count;
     uint64_t host_memory_bytes; /* limit for probes of host memory; 0 means no such probes */
     uint64_t host_total_bytes;  /* memory of the host, used or not; 0 if not reported */

@@ -2,8 +2,11 @@
 """Tests the daemon over the stand-in driver: the code of the cuda source in real workers, and driver faults. Workers
 inherit the environment that controls the stand-in (tests/fakecuda). An error that it causes ends one job. The earlier
 fingerprint stays served, and the memory is released."""
+import contextlib
+import json
 import os
 import re
+import sqlite3
 
 import common
 from common import case, equal
@@ -69,6 +72,22 @@ def the_link_to_the_host_is_what_nvml_reports():
     conditions = daemon.json("/v1/gpus/0/fingerprint")["conditions"]
     equal((conditions["pcie_generation"], conditions["pcie_lanes"]), (5, 16))
     daemon.stop()
+
+
+@case
+def a_gpu_with_the_memory_of_the_host_is_measured():
+    needs_the_driver()
+    with open("/proc/meminfo", encoding="ascii") as file:
+        available = int(re.search(r"MemAvailable: *(\d+)", file.read()).group(1)) << 10
+    kept = os.path.join(common.folder, "unified.db")
+    daemon = node("gpu=h200|unified|fail=cuMemGetInfo=801", measure=True, kept=kept)
+    gpu = daemon.measured()[0]
+    equal(gpu["state"], "ready", gpu)
+    daemon.stop()
+    held()
+    with contextlib.closing(sqlite3.connect(kept)) as db:
+        limits = json.loads(db.execute("SELECT document FROM run").fetchone()[0])["limits"]
+    assert 0 < limits["free_bytes"] < available / 3, (limits, available)
 
 
 @case

@@ -237,6 +237,8 @@ static int read_item(const char *item, struct control *c)
         c->no_hints = true;
     else if (strcmp(item, "ats") == 0)
         c->ats = true;
+    else if (strcmp(item, "unified") == 0)
+        c->unified = true;
     else if (strcmp(item, "mig") == 0)
         c->mig = true;
     else if (item[0] != '\0')

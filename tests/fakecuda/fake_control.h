@@ -46,6 +46,7 @@ struct control {
     bool no_vmm;
     bool no_hints;
     bool ats;
+    bool unified;
     bool mig;
 };
 

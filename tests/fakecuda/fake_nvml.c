@@ -123,7 +123,7 @@ int nvmlDeviceGetName(nvml_device device, char *out, unsigned size)
 int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *out)
 {
     *out = (struct nvml_memory){device->desc.memory_bytes, device->desc.memory_bytes, 0};
-    return NVML_SUCCESS;
+    return fake.control.unified ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
 }
 
 int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *out)

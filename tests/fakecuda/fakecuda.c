@@ -35,6 +35,8 @@
  *   mps=<n>                        the process is one of this many clients of MPS
  *   novmm                          the GPUs cannot do the virtual memory API
  *   ats                            the GPUs use the page tables of the host
+ *   unified                        the memory of the GPUs is memory of the host, and NVML does not
+ *                                  report it
  *   nohints                        the driver ignores the carveout that a kernel requests
  *   mig                            the GPUs are MIG instances, and NVML does not report it
  *   mig=<profile or description>   an instance of the GPU before it; without a description the GPU
@@ -405,6 +407,8 @@ cu_result cuDeviceTotalMem_v2(size_t *bytes, cu_device device)
 static int attribute_of(const struct sim_desc *d, int attribute)
 {
     switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_INTEGRATED:
+        return fake.control.unified;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE:
         return fake.control.compute_mode;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:

@@ -2,6 +2,7 @@
  * Each kind is allocated, used and released, or its absence is reported with the reason. */
 #include "tests/fakecuda/backend.h"
 
+#include "gpu/cuda/host_memory.h"
 #include "gpu/cuda/host_nodes.h"
 #include "gpu/cuda/host_pieces.h"
 #include "tests/share.h"
@@ -363,6 +364,59 @@ static void rows_are_also_written(void **state)
     }
 }
 
+/* The memory of the device is memory of the host, and the driver may not report the free memory.
+ * Probes leave three quarters of the host's memory, although the device has far more. The bound
+ * below is wider, because other processes may free memory meanwhile. */
+static void unified_memory_leaves_a_reserve_to_the_host(void **state)
+{
+#define LARGE                                                                                      \
+    "gpu=sms=6 smids=0-3,8-9 memory=2T l1=8@2M/sm;miss=20 noise=gauss:1 plateau=100 "              \
+    "host_memory=8G managed-host" KIND "managed-device" KIND
+    static const char *const controls[] = {LARGE "|unified", LARGE "|unified|fail=cuMemGetInfo=801",
+                                           LARGE "|ats|fail=cuMemGetInfo=801", LARGE "|"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof controls / sizeof controls[0]; i++) {
+        const uint64_t most = host_memory_available() / 3;
+        const bool unified = i < 3;
+        struct probe_spec spec = memory_spec(MEMORY_MANAGED_DEVICE);
+        struct gpu_limits limits;
+        struct fakecuda_report report;
+        struct err err = {0};
+        struct gpu *gpu = NULL;
+        enum reason reason;
+
+        assert_int_equal(open_with(controls[i], &gpu, &err), STATUS_OK);
+        gpu_describe(gpu, NULL, &limits);
+        assert_true(limits.free_bytes > 0);
+        assert_int_equal(limits.free_bytes < most, unified);
+        assert_int_equal(use_kind(gpu, MEMORY_MANAGED_DEVICE, &reason, &err), STATUS_OK);
+        assert_int_equal(reason, REASON_NONE);
+        spec.points[1] = most / (2 * MIB) * (2 * MIB);
+        if (unified) {
+            struct probe_result r;
+            assert_int_equal(gpu_run(gpu, &spec, &r, &err), STATUS_OK);
+            assert_int_equal(r.conditions.memory_bytes.reason, REASON_NO_DEVICE_MEMORY);
+            driver_report(&report);
+            assert_true(report.most_device_bytes < most);
+        }
+        gpu_close(gpu);
+        expect_nothing_held(controls[i]);
+    }
+}
+
+/* A driver that reports free memory in no way cannot be measured, and the answer says so. */
+static void unknown_free_memory_is_an_error(void **state)
+{
+    struct err err = {0};
+    struct gpu *gpu = NULL;
+
+    (void)state;
+    assert_int_equal(open_with(SMALL "|fail=cuMemGetInfo=801", &gpu, &err), STATUS_NOT_SUPPORTED);
+    assert_non_null(strstr(err.text, "cuMemGetInfo"));
+    expect_nothing_held("cuMemGetInfo");
+}
+
 /* Each driver call fails in turn while every kind of memory is probed, and no resource stays
  * held. */
 static void every_call_for_other_memory_may_fail(void **state)
@@ -418,6 +472,8 @@ int main(void)
         cmocka_unit_test(a_refused_kind_says_why),
         cmocka_unit_test(memory_is_placed_on_a_node),
         cmocka_unit_test(pageable_memory_needs_support),
+        cmocka_unit_test(unified_memory_leaves_a_reserve_to_the_host),
+        cmocka_unit_test(unknown_free_memory_is_an_error),
         cmocka_unit_test(the_cpu_gathers_rows),
         cmocka_unit_test(rows_are_also_written),
         cmocka_unit_test(every_call_for_other_memory_may_fail),

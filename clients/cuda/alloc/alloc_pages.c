@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096, MAX_THREADS = 64, PATH_BYTES = 512, POLL_NS = 1000 * 1000 };
+enum { MAX_THREADS = 64, PATH_BYTES = 512, POLL_NS = 1000 * 1000 };
 #define CHUNK_BYTES ((uint64_t)64 << 20)
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -187,7 +187,7 @@ static int populate(char *from, uint64_t bytes)
         return 0;
     if (errno != EINVAL)
         return errno;
-    for (uint64_t at = 0; at < bytes; at += PAGE_BYTES)
+    for (uint64_t at = 0; at < bytes; at += alloc_page_bytes())
         (void)__atomic_fetch_or(from + at, 0, __ATOMIC_RELAXED);
     return 0;
 }
@@ -195,12 +195,13 @@ static int populate(char *from, uint64_t bytes)
 /* Writes chunks until none is left. */
 static void write_chunks(struct touch *t)
 {
+    const uint64_t page = alloc_page_bytes();
     uint64_t from;
 
     while ((from = atomic_fetch_add(&t->next, CHUNK_BYTES)) < t->bytes) {
         const uint64_t to = t->bytes - from < CHUNK_BYTES ? t->bytes : from + CHUNK_BYTES;
         const int why = t->keep ? populate(t->memory + from, to - from) : 0;
-        for (uint64_t at = from; at < to && !t->keep; at += PAGE_BYTES)
+        for (uint64_t at = from; at < to && !t->keep; at += page)
             *(volatile char *)(t->memory + at) = 0;
         if (why)
             atomic_store(&t->failed, why);

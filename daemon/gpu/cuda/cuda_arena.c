@@ -182,23 +182,19 @@ static enum status open_plain(struct cuda_arena *arena, uint64_t limit_bytes, ui
 }
 
 enum status cuda_arena_open(const struct cuda_api *api, int device, uint64_t limit_bytes,
-                            uint64_t range_bytes, bool plain, struct cuda_arena *out,
-                            struct err *err)
+                            uint64_t free_bytes, uint64_t range_bytes, bool plain,
+                            struct cuda_arena *out, struct err *err)
 {
     struct cuda_arena arena = {.api = api, .device = device, .kind = ARENA_ALIAS};
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
     int vmm = 0;
-    enum status s = CUDA_CALL(api, err, cuMemGetInfo, &free_bytes, &total_bytes);
-    if (s != STATUS_OK)
-        goto out;
+    enum status s;
+
     if (!plain && api->has_vmm &&
         api->cuDeviceGetAttribute(&vmm, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT, device) !=
             CU_SUCCESS)
         vmm = 0;
     s = vmm ? open_alias(&arena, limit_bytes, free_bytes, range_bytes, err)
             : open_plain(&arena, limit_bytes, free_bytes, err);
-out:
     if (s != STATUS_OK)
         cuda_arena_close(&arena);
     *out = arena;

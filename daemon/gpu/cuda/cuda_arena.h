@@ -82,12 +82,12 @@ struct cuda_arena {
     cu_deviceptr plain; /* ARENA_PLAIN: the allocation, which is also bulk.base */
 };
 
-/* Takes at most `limit_bytes` of device memory and not more than half of the free memory. Reserves
+/* Takes at most `limit_bytes` of device memory and not more than half of `free_bytes`. Reserves
  * virtual ranges of `range_bytes`. The bulk range is mapped at once, and the line range page by
  * page when a probe needs it. Returns STATUS_GPU_NO_MEMORY if less than 64 MiB are available. */
 enum status cuda_arena_open(const struct cuda_api *api, int device, uint64_t limit_bytes,
-                            uint64_t range_bytes, bool plain, struct cuda_arena *out,
-                            struct err *err);
+                            uint64_t free_bytes, uint64_t range_bytes, bool plain,
+                            struct cuda_arena *out, struct err *err);
 void cuda_arena_close(struct cuda_arena *arena);
 
 /* Returns the address of page 0 of a latency probe, for `pages` pages at this stride from

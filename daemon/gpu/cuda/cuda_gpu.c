@@ -36,6 +36,7 @@ struct cuda_gpu {
     struct cuda_memory memory;
     struct cuda_probe probe;
     struct gpu_identity identity;
+    bool unified; /* true if the memory of the device is also memory of the host */
     struct gpu_limits limits;
     struct maybe_u32 other_processes; /* number when the GPU was opened */
     struct maybe_u32 concurrent_processes;
@@ -113,6 +114,37 @@ static void cuda_close(struct gpu *take)
     free(g);
 }
 
+static bool is_unified(const struct cuda_gpu *g)
+{
+    static const int attributes[] = {
+        CU_DEVICE_ATTRIBUTE_INTEGRATED,
+        CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES};
+    int value = 0;
+
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
+        if (g->api.cuDeviceGetAttribute(&value, attributes[i], g->device) == CU_SUCCESS && value)
+            return true;
+    return false;
+}
+
+/* Finds the free memory that probes may use. If the memory is also memory of the host, the limit of
+ * host memory applies, and the driver may not report the free memory. */
+static enum status find_free_bytes(const struct cuda_gpu *g, uint64_t *out, struct err *err)
+{
+    const struct maybe_u64 by_nvml = nvml_free_bytes(g->nvml);
+    const uint64_t most = g->unified ? host_memory_share() : UINT64_MAX;
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    enum status s = CUDA_CALL(&g->api, err, cuMemGetInfo, &free_bytes, &total_bytes);
+
+    if (s == STATUS_NOT_SUPPORTED && (g->unified || IS_KNOWN(by_nvml))) {
+        free_bytes = IS_KNOWN(by_nvml) ? by_nvml.v : g->identity.memory_bytes;
+        s = STATUS_OK;
+    }
+    *out = free_bytes < most ? free_bytes : most;
+    return s;
+}
+
 /* Sets the limits of the memory that probes of other kinds of memory may take, and lists the other
  * devices. */
 static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *options,
@@ -126,6 +158,7 @@ static enum status prepare_memory(struct cuda_gpu *g, const struct gpu_options *
     *m = (struct cuda_memory){.api = &g->api,
                               .vmm = g->arena.kind == ARENA_ALIAS,
                               .device = g->device,
+                              .unified = g->unified,
                               .state = options->state,
                               .host_limit_bytes = options->host_memory_bytes};
     if (options->memory_limit_bytes)
@@ -199,8 +232,7 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
         options->memory_limit_bytes ? options->memory_limit_bytes : DEFAULT_MEMORY_LIMIT_BYTES;
     const uint32_t deadline_ms = options->deadline_ms ? options->deadline_ms : DEFAULT_DEADLINE_MS;
     struct cuda_gpu *g = calloc(1, sizeof *g);
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
+    uint64_t free_bytes = 0;
     enum status s;
 
     if (!g)
@@ -217,8 +249,10 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
     s = find_device(g, uuid, err);
     if (s == STATUS_OK)
         s = make_context(g, err);
-    if (s == STATUS_OK)
-        s = CUDA_CALL(&g->api, err, cuMemGetInfo, &free_bytes, &total_bytes);
+    if (s != STATUS_OK)
+        goto out;
+    g->unified = is_unified(g);
+    s = find_free_bytes(g, &free_bytes, err);
     if (s != STATUS_OK)
         goto out;
     g->other_processes = nvml_other_processes(g->nvml);
@@ -229,7 +263,7 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
     if (s == STATUS_OK)
         s = cuda_arena_open(
             &g->api, g->device, limit > CUDA_SCRATCH_BYTES ? limit - CUDA_SCRATCH_BYTES : 0,
-            g->identity.memory_bytes * RANGE_FACTOR, options->no_vmm, &g->arena, err);
+            free_bytes, g->identity.memory_bytes * RANGE_FACTOR, options->no_vmm, &g->arena, err);
     if (s == STATUS_OK)
         s = prepare_memory(g, options, limit, free_bytes, err);
     if (s == STATUS_OK)

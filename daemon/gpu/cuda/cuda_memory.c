@@ -11,15 +11,22 @@
 #define ALIAS_LEAST_BYTES (32 * MIB)
 #define MOST_LEFT_BYTES   (4096 * MIB) /* limit of all ranges together, in use or not */
 
-enum { HOST_SHARE = 4 /* the available memory is divided by this */ };
 /* The least share of pages that must be on the node that a probe names. */
 #define NODE_SHARE 0.9
 
 uint64_t cuda_memory_host_bytes(const struct cuda_memory *m)
 {
-    const uint64_t most = host_memory_available() / HOST_SHARE;
+    const uint64_t most = host_memory_share();
 
     return m->host_limit_bytes && m->host_limit_bytes < most ? m->host_limit_bytes : most;
+}
+
+/* Managed memory at a device without memory of its own is host memory. */
+static uint64_t managed_limit(const struct cuda_memory *m)
+{
+    const uint64_t host = m->unified ? cuda_memory_host_bytes(m) : UINT64_MAX;
+
+    return m->managed_bytes < host ? m->managed_bytes : host;
 }
 
 static enum status lacks(const char *what, struct err *err)
@@ -213,7 +220,7 @@ static enum status make(struct cuda_memory *m, struct err *err)
         (aliased ? ALIAS_LEAST_BYTES : m->range.bytes) > cuda_memory_host_bytes(m))
         return err_set(err, STATUS_NO_MEMORY, "%llu MiB exceed the limit of host memory",
                        (unsigned long long)(m->range.bytes / MIB));
-    if (m->range.kind == MEMORY_MANAGED_DEVICE && m->range.bytes > m->managed_bytes)
+    if (m->range.kind == MEMORY_MANAGED_DEVICE && m->range.bytes > managed_limit(m))
         return err_set(err, STATUS_GPU_NO_MEMORY, "%llu MiB exceed the rest of the memory limit",
                        (unsigned long long)(m->range.bytes / MIB));
     switch (m->range.kind) {

@@ -43,6 +43,7 @@ struct cuda_memory {
     uint64_t host_limit_bytes; /* like in gpu_options; 0 means a quarter of the available memory */
     bool vmm;                  /* true if the virtual memory API may be used */
     uint64_t managed_bytes;    /* limit of device memory for managed memory */
+    bool unified;              /* true if the memory of the device is host memory */
     struct cuda_range range;   /* the range in use */
     struct cuda_range left[MEMORY_KIND_COUNT];
     uint32_t left_count;

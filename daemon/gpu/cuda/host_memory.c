@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096, MAX_THREADS = 8 };
-#define HUGE_BYTES      (2 * MIB)
+enum { MAX_THREADS = 8, HOST_SHARE = 4 /* the available memory is divided by this */ };
+#define ALIGNMENT       (2 * MIB) /* a huge page if an ordinary page has 4 KiB */
 #define FALLBACK_FOLDER "/var/tmp"
 /* The least share of pages that must be huge if huge pages were requested. */
 #define HUGE_SHARE 0.9
@@ -83,6 +83,11 @@ uint64_t host_memory_available(void)
     return kib * KIB < left ? kib * KIB : left;
 }
 
+uint64_t host_memory_share(void)
+{
+    return host_memory_available() / HOST_SHARE;
+}
+
 uint64_t host_memory_total(void)
 {
     uint64_t kib = 0;
@@ -103,8 +108,9 @@ struct part {
 static void *touch_part(void *arg)
 {
     const struct part *const p = arg;
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 
-    for (uint64_t at = 0; at < p->bytes; at += PAGE_BYTES) {
+    for (uint64_t at = 0; at < p->bytes; at += page_bytes) {
         volatile char *const page = p->first + at;
         if (p->write)
             *page = 0;
@@ -121,7 +127,7 @@ static void touch(void *p, uint64_t bytes, bool write)
     const uint64_t count = processors < 1             ? 1
                            : processors < MAX_THREADS ? (uint64_t)processors
                                                       : MAX_THREADS;
-    const uint64_t each = (bytes / count + HUGE_BYTES) / HUGE_BYTES * HUGE_BYTES;
+    const uint64_t each = (bytes / count + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
     struct part parts[MAX_THREADS] = {{NULL}};
 
     for (uint64_t i = 0; i < count && i * each < bytes; i++) {
@@ -167,17 +173,30 @@ static enum status populate(void *p, uint64_t bytes, enum host_pages pages, stru
     return STATUS_OK;
 }
 
+/* Returns the alignment of a range. A huge page has 512 MiB if an ordinary page has 64 KiB; a
+ * shorter range contains none. */
+static uint64_t alignment_of(uint64_t bytes)
+{
+    uint64_t huge = 0;
+
+    return read_number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "", &huge) &&
+                   huge > ALIGNMENT && huge <= bytes
+               ? huge
+               : ALIGNMENT;
+}
+
 /* Maps addresses that are aligned to huge pages: of the file `fd`, or anonymous if it is -1. */
 static enum status map_aligned(uint64_t bytes, int fd, char **out, struct err *err)
 {
-    const uint64_t more = bytes + HUGE_BYTES;
+    const uint64_t alignment = alignment_of(bytes);
+    const uint64_t more = bytes + alignment;
     char *const p = mmap(NULL, more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     const int flags = MAP_FIXED | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
 
     if (p == MAP_FAILED)
         return err_set(err, STATUS_NO_MEMORY, "%llu MiB of addresses: %s",
                        (unsigned long long)(bytes / MIB), strerror(errno));
-    const uint64_t before = (HUGE_BYTES - (uintptr_t)p % HUGE_BYTES) % HUGE_BYTES;
+    const uint64_t before = (alignment - (uintptr_t)p % alignment) % alignment;
     if (before > 0)
         (void)munmap(p, before);
     (void)munmap(p + before + bytes, more - before - bytes);

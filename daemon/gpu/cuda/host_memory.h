@@ -12,6 +12,10 @@
  * process's cgroup has left if that is less. Returns 0 if the number is unknown. */
 uint64_t host_memory_available(void);
 
+/* Returns the most host memory that probes may take now, in bytes: a quarter of the available
+ * memory. */
+uint64_t host_memory_share(void);
+
 /* Returns the bytes of memory of the host, used or not (MemTotal). Returns 0 if the number is
  * unknown. */
 uint64_t host_memory_total(void);
@@ -21,7 +25,8 @@ enum host_pages {
     HOST_PAGES_HUGE,     /* only transparent huge pages */
     HOST_PAGES_ANY       /* transparent huge pages if the kernel has some */
 };
-/* Allocates anonymous pages, all present and zero, aligned to 2 MiB. Returns STATUS_NO_MEMORY, or
+/* Allocates anonymous pages, all present and zero, aligned to 2 MiB or to a huge page. `bytes` is a
+ * multiple of 2 MiB. Returns STATUS_NO_MEMORY, or
  * STATUS_NOT_SUPPORTED if HOST_PAGES_HUGE are not available. The caller frees them with
  * host_memory_free. */
 enum status host_memory_map(uint64_t bytes, enum host_pages pages, void **out, struct err *err);
