@@ -1,9 +1,13 @@
 /* devices.c: implements devices.h. */
 #include "clients/slurm/devices.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { DEVICE_MINORS = 256 }; /* the driver numbers its files below 256 */
 
 static bool is_name(const char *text)
 {
@@ -86,15 +90,36 @@ static bool translate_indices(const char *node, struct devices *io)
     return true;
 }
 
-static void name_index(const char *kind, char *io)
+void devices_list_files(char out[DEVICE_FILES_BYTES])
+{
+    char path[32];
+    size_t n = 0;
+    unsigned forbidden = 0;
+
+    out[0] = '\0';
+    for (unsigned minor = 0; minor < DEVICE_MINORS; minor++) {
+        (void)snprintf(path, sizeof(path), "/dev/nvidia%u", minor);
+        if (access(path, R_OK | W_OK) == 0)
+            n += (size_t)snprintf(out + n, DEVICE_FILES_BYTES - n, "%s%u", n ? "," : "", minor);
+        else
+            forbidden += errno == EPERM; /* missing rights give EACCES */
+        if (n >= DEVICE_FILES_BYTES)
+            break;
+    }
+    if (n >= DEVICE_FILES_BYTES || forbidden == 0)
+        out[0] = '\0';
+}
+
+static void name_index(const char *kind, const char *files, char *io)
 {
     char name[DEVICE_NAME_BYTES];
 
-    (void)snprintf(name, sizeof(name), "%s%.4s", kind, io);
+    (void)snprintf(name, sizeof(name), "%s%.4s%s%s", kind, io, *files ? "@" : "", files);
     memcpy(io, name, sizeof(name));
 }
 
-bool devices_read(const char *visible, const char *node, const char *order, struct devices *out)
+bool devices_read(const char *visible, const char *node, const char *order, const char *files,
+                  struct devices *out)
 {
     struct devices before;
 
@@ -105,13 +130,14 @@ bool devices_read(const char *visible, const char *node, const char *order, stru
             out->count = i;
     }
     before = *out;
-    if (out->count == 0 || !translate_indices(node, out))
+    if (out->count == 0 || (!*files && !translate_indices(node, out)))
         return false;
-    const bool only = out->count == 1 && strcmp(out->names[0], before.names[0]) != 0;
+    const bool only = *files ? !strchr(files, ',')
+                             : out->count == 1 && strcmp(out->names[0], before.names[0]) != 0;
     const bool by_address = only || strcmp(order, "PCI_BUS_ID") == 0;
     for (uint32_t i = 0; i < out->count; i++) {
         if (is_index(out->names[i]))
-            name_index(by_address ? "pci:" : "cuda:", out->names[i]);
+            name_index(by_address ? "pci:" : "cuda:", files, out->names[i]);
     }
     return true;
 }

@@ -3,7 +3,7 @@
 # the job that have no fingerprint or a stale one. It works in the background and always exits with 0,
 # because a Prolog that fails drains the node. Failures go to the system log.
 #
-# Slurm counts the GPUs that the driver shows by PCI address: pci:N in reachd.
+# Slurm counts the GPUs that the driver shows by PCI address (pci:N in reachd) if it finds them by NVML.
 
 socket=${REACHD_SOCKET:-/run/reachd/reachd.sock}
 gpus=${SLURM_JOB_GPUS:-${CUDA_VISIBLE_DEVICES:-$GPU_DEVICE_ORDINAL}}

@@ -142,13 +142,15 @@ static bool read_devices(spank_t spank, struct devices *out)
     char visible[VALUE_BYTES];
     char node[VALUE_BYTES];
     char order[VALUE_BYTES];
+    char files[DEVICE_FILES_BYTES];
 
+    devices_list_files(files);
     get_variable(spank, "CUDA_VISIBLE_DEVICES", visible);
     get_variable(spank, "SLURM_STEP_GPUS", node);
     if (!node[0])
         get_variable(spank, "SLURM_JOB_GPUS", node);
     get_variable(spank, "CUDA_DEVICE_ORDER", order);
-    if (!visible[0] || devices_read(visible, node, order, out))
+    if (!visible[0] || devices_read(visible, node, order, files, out))
         return visible[0] != '\0';
     slurm_debug(
         "reach: CUDA_VISIBLE_DEVICES=%.200s with GPUs %.200s of the node is ambiguous; the task "

@@ -34,10 +34,22 @@ case ,$visible in
     ;;
 esac
 
-# Slurm counts the GPUs that the driver shows by PCI address (pci:N in reachd). CUDA does so only with
-# CUDA_DEVICE_ORDER=PCI_BUS_ID. Otherwise CUDA counts from the fastest GPU (cuda:N), which reachd can resolve
-# only if all GPUs are alike. Within a job, indices can count from 0, in the order of the indices of the node.
-# For a job with one GPU the order does not matter.
+# If a cgroup forbids some device files, CUDA counts the GPUs of the others (pci:N@2,5 in reachd). If it forbids
+# none, the indices of the job are in the order of the indices of the node, which Slurm counts by PCI address
+# (pci:N) if it finds the GPUs by NVML. CUDA counts by PCI address only with CUDA_DEVICE_ORDER=PCI_BUS_ID.
+# Otherwise CUDA counts from the fastest GPU (cuda:N), which reachd can resolve only if all GPUs are alike. For a
+# job with one GPU the order does not matter.
+files=
+forbidden=
+for file in "${REACHD_DEV:-/dev}"/nvidia[0-9]*; do
+    if [ -r "$file" ] && [ -w "$file" ]; then
+        files=$files,${file##*nvidia}
+    else
+        forbidden=$file
+    fi
+done
+[ -n "$forbidden" ] || files=
+files=${files#,}
 kind=cuda
 [ "$CUDA_DEVICE_ORDER" != PCI_BUS_ID ] || kind=pci
 case $visible in
@@ -49,7 +61,13 @@ case $visible in
 *[!0-9,]*) gpus=$visible ;;
 *)
     gpus=${node:-$visible}
-    if [ "$(count "$gpus")" != "$(count "$visible")" ]; then
+    if [ -n "$files" ]; then
+        gpus=$visible
+        case $files in
+        *,*) ;;
+        *) kind=pci ;;
+        esac
+    elif [ "$(count "$gpus")" != "$(count "$visible")" ]; then
         say "CUDA_VISIBLE_DEVICES=$visible of the GPUs $gpus does not say which"
         exit 0
     fi
@@ -69,7 +87,7 @@ number=0
 for gpu in $(echo "$gpus" | tr ',' ' '); do
     case $gpu in
     *[!0-9]*) ;;
-    *) gpu=$kind:$gpu ;;
+    *) gpu=$kind:$gpu${files:+@$files} ;;
     esac
     answer=$(ask "/v1/gpus/$gpu/environment" | head -c 122880)
     case $answer in

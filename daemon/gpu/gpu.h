@@ -42,7 +42,8 @@ struct gpu_options {
 /* A GPU that a source has found. */
 struct gpu_listed {
     struct gpu_identity identity; /* only partly known if there is an error */
-    struct err error;             /* the reason why the driver does not identify it, or STATUS_OK */
+    struct maybe_u32 minor; /* N of the device file /dev/nvidiaN; it can change at each boot */
+    struct err error;       /* the reason why the driver does not identify it, or STATUS_OK */
 };
 /* A function that a source calls for each GPU, in any order. */
 typedef void gpu_found_fn(void *self, const struct gpu_listed *gpu);

@@ -303,6 +303,24 @@ static bool merge_arrivals(struct pipeline *p, const struct gpu_listing *listing
     return any;
 }
 
+/* Updates the numbers of device files. The order in which drivers are bound to GPUs decides them,
+ * so no identity has them. Returns true if one has changed. */
+static bool merge_minors(const struct gpu_listing *listing, struct snapshot *draft)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < listing->count; i++) {
+        const struct maybe_u32 now = listing->gpus[i].minor;
+        const uint32_t at = index_of(draft, listing->gpus[i].identity.uuid);
+        if (at == draft->gpu_count ||
+            (draft->gpus[at].minor.known == now.known && draft->gpus[at].minor.v == now.v))
+            continue;
+        draft->gpus[at].minor = now;
+        any = true;
+    }
+    return any;
+}
+
 /* Updates the state of the list itself: whether discovery is done, and why there are no GPUs or
  * some are missing. Returns true if it has changed. */
 static bool merge_source(struct pipeline *p, const struct gpu_listing *listing,
@@ -377,9 +395,10 @@ static void merge(struct pipeline *p, const struct gpu_listing *listing,
     const uint32_t missing = health_count_missing(draft);
     const bool known = merge_known(p, listing, draft, changed);
     const bool arrived = merge_arrivals(p, listing, arrivals, draft, changed);
+    const bool minors = merge_minors(listing, draft);
     const bool source = merge_source(p, listing, draft);
 
-    if (!known && !arrived && !source) {
+    if (!known && !arrived && !minors && !source) {
         snapshot_discard(draft);
         return;
     }

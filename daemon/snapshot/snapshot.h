@@ -24,6 +24,7 @@ const char *gpu_state_name(enum gpu_state s);
 
 struct snapshot_gpu {
     struct gpu_identity identity;
+    struct maybe_u32 minor; /* N of /dev/nvidiaN, from the latest list of the driver */
     enum gpu_state state;
     struct err last_error; /* STATUS_OK means no error */
     bool has_fingerprint;
@@ -77,8 +78,9 @@ void snapshot_discard(struct snapshot *take);
 const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *uuid_or_index);
 /* Finds a GPU by its name in a request. The name is a UUID, the beginning of a UUID, an index,
  * "pci:N" or "cuda:N". "pci:N" counts the GPUs that the driver shows, by PCI address, like
- * nvidia-smi and Slurm. "cuda:N" counts like CUDA without CUDA_DEVICE_ORDER. If the result is NULL,
- * `*err` has the reason, or STATUS_OK for a node without GPUs. */
+ * nvidia-smi and Slurm. "cuda:N" counts like CUDA without CUDA_DEVICE_ORDER. "pci:N@A,B" and
+ * "cuda:N@A,B" count only the GPUs with the device files /dev/nvidiaA and /dev/nvidiaB. If the
+ * result is NULL, `*err` has the reason, or STATUS_OK for a node without GPUs. */
 const struct snapshot_gpu *snapshot_resolve(const struct snapshot *s, const char *name,
                                             struct err *err);
 

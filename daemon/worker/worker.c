@@ -296,8 +296,11 @@ static enum status worker_read_listed(const json_t *answer, struct gpu_listed *o
 {
     const char *failure = json_string_value(json_object_get(answer, "failure"));
     const char *text = json_string_value(json_object_get(answer, "text"));
+    const json_t *minor = json_object_get(answer, "minor");
 
-    *out = (struct gpu_listed){.error = {.status = STATUS_OK}};
+    *out = (struct gpu_listed){.minor = UNKNOWN_U32(REASON_NOT_REPORTED)};
+    if (json_is_integer(minor))
+        out->minor = KNOWN_U32((uint32_t)json_integer_value(minor));
     if (failure)
         err_set(&out->error, status_from_slug(failure), "%s", text ? text : failure);
     return gpu_identity_from_json(json_object_get(answer, "gpu"), &out->identity, err);

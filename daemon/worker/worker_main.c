@@ -188,6 +188,8 @@ static void session_found(void *self, const struct gpu_listed *gpu)
 
     session_begin(&t, "ok", "list");
     identity_json_write(&t, "gpu", &gpu->identity);
+    if (gpu->minor.known == MAYBE_KNOWN)
+        json_writer_u64(&t, "minor", gpu->minor.v);
     if (why->status != STATUS_OK) {
         json_writer_text(&t, "failure", status_info(why->status)->slug);
         json_writer_text(&t, "text", why->text);

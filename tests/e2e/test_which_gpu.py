@@ -2,11 +2,13 @@
 """Tests the GPU that an index means, a GPU that answers badly beside others, and GPUs that are gone. The node has four
 GPUs of two models over the stand-in driver. The fastest GPU is not the first by PCI address."""
 import os
+import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 import common
 from common import BUILD, ROOT, case, equal, until
@@ -15,6 +17,7 @@ from lib_scripts import HWLOC
 FOLDER = os.path.join(common.BUILD, "tests", "fakecuda")
 LIBRARY = os.path.join(FOLDER, "libcuda.so.1")
 TASKPROLOG = os.path.join(common.ROOT, "clients", "slurm", "taskprolog.sh")
+SEED = int(os.environ.get("REACH_SEED") or random.SystemRandom().getrandbits(32))
 STATE = os.path.join(common.folder, "four.db")
 node_path = os.path.join(common.folder, "node")
 
@@ -157,6 +160,43 @@ def what_slurm_exports_is_of_the_right_gpu():
     daemon = node(*FOUR[1:], state=state)
     reach(daemon, "lost", "ready", "ready", "ready")
     equal(exported(daemon, "0", **by_address)[0], [("0", uuids[1])])
+    daemon.stop()
+
+
+@case
+def device_files_name_the_gpus_of_a_constrained_job():
+    """PCI addresses, minor numbers, NVML and CUDA number the GPUs differently. Slurm uses the minor numbers, because its
+    gres.conf lists the files. A link to nothing is a file that the job may not open."""
+    state, uuids = measured()
+    minors = (2, 3, 1, 0)  # by PCI address; NVML lists GPUs by minor number, and CUDA begins with GPUs 1 and 3
+    by_address = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    daemon = node(*(f"{gpu}|minor={minor}" for gpu, minor in zip(FOUR, minors)), state=state)
+    gpus = reach(daemon, *["ready"] * 4)
+    equal([gpu["uuid"] for gpu in gpus], uuids)
+    rng = random.Random(SEED)
+    print(f"# REACH_SEED={SEED}")
+    for number in range(12):
+        allowed = sorted(rng.sample(range(4), number % 3 + 1))
+        dev = tempfile.mkdtemp(dir=common.folder)
+        for gpu, minor in enumerate(minors):
+            os.symlink("/dev/null" if gpu in allowed else "/nowhere", os.path.join(dev, f"nvidia{minor}"))
+        visible = ",".join(str(i) for i in range(len(allowed)))
+        slurm = {"REACHD_DEV": dev, "SLURM_JOB_GPUS": ",".join(str(minors[gpu]) for gpu in allowed)}
+        wanted = [(str(i), uuids[gpu]) for i, gpu in enumerate(allowed)]
+        lines, err = exported(daemon, visible, **slurm, **by_address)
+        equal(lines, wanted, (allowed, err))
+        # CUDA's own order is certain only for GPUs of one model.
+        lines, err = exported(daemon, visible, **slurm)
+        equal(lines, wanted if len({gpu % 2 for gpu in allowed}) == 1 else [], (allowed, err))
+    # The next start of the driver numbers the files anew.
+    has(*(f"{gpu}|minor={minor}" for minor, gpu in enumerate(FOUR)))
+    daemon.process.send_signal(signal.SIGHUP)
+    until("the new number counts", lambda: daemon.get("/v1/gpus/pci:0@3").json().get("uuid") == uuids[3])
+    daemon.stop()
+    daemon = node(*FOUR, state=":memory:", nvml=False)
+    problem = daemon.get("/v1/gpus/pci:0@3")
+    equal(problem.status, 404)
+    assert "/dev/nvidia{3}" in problem.json()["detail"] and "UUID" in problem.json()["next_step"], problem.json()
     daemon.stop()
 
 

@@ -25,7 +25,8 @@ static int add_board(const char *item, const char *text, int parent, struct cont
         return complain(item, "too many GPUs");
     struct board *b = &c->boards[c->board_count];
     *b = (struct board){.parent = parent,
-                        .bus = parent < 0 ? (int)c->board_count + 1 : c->boards[parent].bus};
+                        .bus = parent < 0 ? (int)c->board_count + 1 : c->boards[parent].bus,
+                        .minor = parent < 0 ? (int)c->board_count : c->boards[parent].minor};
     if (sim_profiles_parse(text, &b->desc, &err) != STATUS_OK)
         return complain(item, err.text);
     /* The driver hands out adjacent addresses, so the model needs room for all of them. */
@@ -228,6 +229,9 @@ static int read_item(const char *item, struct control *c)
                    : complain(item, "a size belongs here");
     if ((v = after(item, "mig=")))
         return add_mig(item, v, c);
+    if ((v = after(item, "minor=")))
+        return c->board_count > 0 ? read_number(item, v, &c->boards[c->board_count - 1].minor)
+                                  : complain(item, "a GPU belongs before it");
     if ((v = after(item, "bus=")))
         return c->board_count > 0 ? read_number(item, v, &c->boards[c->board_count - 1].bus)
                                   : complain(item, "a GPU belongs before it");

@@ -27,6 +27,7 @@ struct board {
     int parent; /* index of the board that the MIG instance belongs to; -1 if the board is a GPU */
     bool has_mig; /* whether MIG mode is on */
     int bus;      /* bus number of its PCI address */
+    int minor;    /* number of its device file */
 };
 
 struct control {

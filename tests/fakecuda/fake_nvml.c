@@ -32,6 +32,7 @@ int nvmlInit_v2(void);
 int nvmlShutdown(void);
 int nvmlSystemGetDriverVersion(char *out, unsigned size);
 int nvmlDeviceGetCount_v2(unsigned *count);
+int nvmlDeviceGetMinorNumber(nvml_device device, unsigned *minor);
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *out);
 int nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *out);
 int nvmlDeviceGetUUID(nvml_device device, char *out, unsigned size);
@@ -78,14 +79,33 @@ int nvmlDeviceGetCount_v2(unsigned *count)
     return NVML_SUCCESS;
 }
 
+/* Returns the number of GPUs before `device` in the order of device files. */
+static unsigned count_before(nvml_device device)
+{
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < fake.control.board_count; i++) {
+        const struct board *const b = &fake.control.boards[i];
+        n += b->parent < 0 &&
+             (b->minor < device->minor || (b->minor == device->minor && b < device));
+    }
+    return n;
+}
+
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *out)
 {
     for (uint32_t i = 0; i < fake.control.board_count; i++) {
         *out = &fake.control.boards[i];
-        if ((*out)->parent < 0 && index-- == 0)
+        if ((*out)->parent < 0 && count_before(*out) == index)
             return NVML_SUCCESS;
     }
     return NVML_INVALID_ARGUMENT;
+}
+
+int nvmlDeviceGetMinorNumber(nvml_device device, unsigned *minor)
+{
+    *minor = (unsigned)device->minor;
+    return NVML_SUCCESS;
 }
 
 int nvmlDeviceGetUUID(nvml_device device, char *out, unsigned size)

@@ -15,6 +15,8 @@
  *                                  for more GPUs, in the order of PCI addresses. Default: h200
  *   bus=<n>                        the bus of the last GPU's PCI address; default: its place, from
  *                                  1
+ *   minor=<n>                      N of the device file /dev/nvidiaN of the last GPU; default: its
+ *                                  place, from 0. NVML lists the GPUs in this order
  *   fail=<call>[/<gpu>][@<n>[+]]=<result>
  *                                  the nth use of this call, from 1, returns this CUresult.
  *                                  With "+" all later uses return it too; without @ each use

@@ -187,6 +187,7 @@ static enum status ask_identity(const struct gpu_options *options, const char *n
     if (s == STATUS_OK || !out->identity.uuid[0])
         out->identity = id;
     out->identity.origin = id.origin;
+    out->minor = nvml_minor(nvml);
     nvml_close(nvml);
     cuda_api_close(&api);
     return s;

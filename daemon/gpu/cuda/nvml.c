@@ -81,6 +81,7 @@ typedef nvml_result (*nvml_processes_function)(nvml_device device, unsigned *cou
     X(nvmlDeviceGetUUID, "", nvml_device device, char *out, unsigned size)                         \
     X(nvmlDeviceGetName, "", nvml_device device, char *out, unsigned size)                         \
     X(nvmlDeviceGetPciInfo, "_v3", nvml_device device, struct nvml_pci *out)                       \
+    X(nvmlDeviceGetMinorNumber, "", nvml_device device, unsigned *minor)                           \
     X(nvmlDeviceGetClockInfo, "", nvml_device device, int type, unsigned *mhz)                     \
     X(nvmlDeviceGetTemperature, "", nvml_device device, int sensor, unsigned *celsius)             \
     X(nvmlDeviceGetCurrentClocksThrottleReasons, "",                                               \
@@ -252,6 +253,15 @@ uint32_t nvml_list(struct nvml *n, struct gpu_identity *out, uint32_t max)
             count += list_instances(n, device, &out[at], &out[count], max - count);
     }
     return count;
+}
+
+struct maybe_u32 nvml_minor(const struct nvml *n)
+{
+    unsigned minor = 0;
+
+    if (!NVML_DEVICE(n, nvmlDeviceGetMinorNumber, &minor))
+        return UNKNOWN_U32(REASON_NOT_REPORTED);
+    return KNOWN_U32(minor);
 }
 
 static struct maybe_u32 clock_khz(const struct nvml *n, int type)

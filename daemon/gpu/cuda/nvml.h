@@ -24,6 +24,8 @@ void nvml_identify(struct nvml *n, struct gpu_identity *io);
  * (identity_is_divided) is followed by its instances, which have UUID ("MIG-..") and PCI address.
  * Returns their number, at most `max`. */
 uint32_t nvml_list(struct nvml *n, struct gpu_identity *out, uint32_t max);
+/* Returns N of the device file /dev/nvidiaN. */
+struct maybe_u32 nvml_minor(const struct nvml *n);
 struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n);
 /* Report the PCIe link: the generation that the GPU and its slot support, and the lanes in use. */
 struct maybe_u32 nvml_pcie_generation(const struct nvml *n);

@@ -189,44 +189,54 @@ static void test_devices(void **state)
         const char *visible;
         const char *node;
         const char *order;
+        const char *files;
         const char *names; /* NULL if the GPUs are unknown */
     } cases[] = {
-        {"0,1", "", "PCI_BUS_ID", "pci:0,pci:1"},
-        {"0,1", "", "", "cuda:0,cuda:1"}, /* CUDA numbers the fastest GPU first */
-        {"0,1", "", "FASTEST_FIRST", "cuda:0,cuda:1"},
-        {"3", "3", "", "cuda:3"},
-        {"0,1", "2,3", "", "cuda:2,cuda:3"}, /* constrained: the numbers count inside the job, */
-        {"0,1", "2,3", "PCI_BUS_ID", "pci:2,pci:3"}, /* and CUDA chooses the order */
-        {"2,3", "2,3", "PCI_BUS_ID", "pci:2,pci:3"}, /* not constrained */
-        {"0", "3", "", "pci:3"},                     /* constrained to a single GPU */
-        {"2", "2,3", "PCI_BUS_ID", "pci:2"},         /* a task bound to one GPU of the step */
-        {"0", "2,3", "", "pci:2"},                   /* the same task, constrained */
-        {"1", "2,3", "", "pci:3"},                   /* */
-        {"1", "0,1", "PCI_BUS_ID", "pci:1"},         /* both readings name the same GPU */
-        {"1", "1,2", "", NULL}, /* either GPU 1 of the node or the second GPU of the step */
-        {"5", "0,1", "", NULL}, /* neither */
-        {"GPU-1,GPU-2", "0,1", "", "GPU-1,GPU-2"},
-        {"MIG-12-34", "", "", "MIG-12-34"},
-        {"0", "GPU-1", "PCI_BUS_ID", "pci:0"}, /* the step has no numbers for the translation */
-        {"GPU-1,0", "0,1", "PCI_BUS_ID", "GPU-1,pci:1"},
-        {"1,-1,0", "", "PCI_BUS_ID", "pci:1"}, /* CUDA ignores the list from -1 on */
-        {"-1", "0", "", NULL},
-        {"", "0", "", NULL},
-        {"NoDevFiles", "", "", "NoDevFiles"}, /* reachd reports that this GPU is unknown */
-        {"0,,1", "", "", NULL},
-        {"0,", "", "", NULL},
-        {",0", "", "", NULL},
-        {"0 1", "", "", NULL},
-        {"../../x", "", "", NULL},
-        {"MIG-GPU-1/0/0", "", "", NULL},
-        {"0", "0,", "", NULL},
+        {"0,1", "", "PCI_BUS_ID", "", "pci:0,pci:1"},
+        {"0,1", "", "", "", "cuda:0,cuda:1"}, /* CUDA numbers the fastest GPU first */
+        {"0,1", "", "FASTEST_FIRST", "", "cuda:0,cuda:1"},
+        {"3", "3", "", "", "cuda:3"},
+        {"0,1", "2,3", "", "",
+         "cuda:2,cuda:3"}, /* constrained: the numbers count inside the job, */
+        {"0,1", "2,3", "PCI_BUS_ID", "", "pci:2,pci:3"}, /* and CUDA chooses the order */
+        {"2,3", "2,3", "PCI_BUS_ID", "", "pci:2,pci:3"}, /* not constrained */
+        {"0", "3", "", "", "pci:3"},                     /* constrained to a single GPU */
+        {"2", "2,3", "PCI_BUS_ID", "", "pci:2"},         /* a task bound to one GPU of the step */
+        {"0", "2,3", "", "", "pci:2"},                   /* the same task, constrained */
+        {"1", "2,3", "", "", "pci:3"},                   /* */
+        {"1", "0,1", "PCI_BUS_ID", "", "pci:1"},         /* both readings name the same GPU */
+        {"1", "1,2", "", "", NULL}, /* either GPU 1 of the node or the second GPU of the step */
+        {"5", "0,1", "", "", NULL}, /* neither */
+        {"GPU-1,GPU-2", "0,1", "", "", "GPU-1,GPU-2"},
+        {"MIG-12-34", "", "", "", "MIG-12-34"},
+        {"0", "GPU-1", "PCI_BUS_ID", "", "pci:0"}, /* the step has no numbers for the translation */
+        {"GPU-1,0", "0,1", "PCI_BUS_ID", "", "GPU-1,pci:1"},
+        {"1,-1,0", "", "PCI_BUS_ID", "", "pci:1"}, /* CUDA ignores the list from -1 on */
+        {"-1", "0", "", "", NULL},
+        {"", "0", "", "", NULL},
+        {"NoDevFiles", "", "", "", "NoDevFiles"}, /* reachd reports that this GPU is unknown */
+        {"0,,1", "", "", "", NULL},
+        {"0,", "", "", "", NULL},
+        {",0", "", "", "", NULL},
+        /* The cgroup leaves some device files, whose order need not be the order of Slurm. */
+        {"0", "6", "", "0", "pci:0@0"},
+        {"0,1", "4,6", "PCI_BUS_ID", "2,0", "pci:0@2,0,pci:1@2,0"},
+        {"1", "4,6", "", "0,2", "cuda:1@0,2"}, /* CUDA numbers the fastest GPU first */
+        {"0", "", "", "3", "pci:0@3"},
+        {"GPU-1,0", "", "", "3", "GPU-1,pci:0@3"},
+        {"-1", "", "", "3", NULL},
+        {"0 1", "", "", "", NULL},
+        {"../../x", "", "", "", NULL},
+        {"MIG-GPU-1/0/0", "", "", "", NULL},
+        {"0", "0,", "", "", NULL},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char got[512] = "";
         struct devices d;
-        const bool known = devices_read(cases[i].visible, cases[i].node, cases[i].order, &d);
+        const bool known =
+            devices_read(cases[i].visible, cases[i].node, cases[i].order, cases[i].files, &d);
         for (uint32_t k = 0; known && k < d.count; k++)
             snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s", k ? "," : "",
                      d.names[k]);
@@ -244,13 +254,13 @@ static void test_devices_many(void **state)
     (void)state;
     for (int i = 0; i < DEVICES_MAX; i++)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d", i ? "," : "", i);
-    assert_true(devices_read(text, "", "", &d));
+    assert_true(devices_read(text, "", "", "", &d));
     assert_int_equal(d.count, DEVICES_MAX);
     strcat(text, ",99");
-    assert_false(devices_read(text, "", "", &d));
+    assert_false(devices_read(text, "", "", "", &d));
     memset(text, 'x', DEVICE_NAME_BYTES);
     text[DEVICE_NAME_BYTES] = '\0';
-    assert_false(devices_read(text, "", "", &d));
+    assert_false(devices_read(text, "", "", "", &d));
 }
 
 /* ---- variables ---- */

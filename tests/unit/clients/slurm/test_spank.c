@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +112,22 @@ void slurm_error(const char *format, ...)
 {
     (void)format;
     error_lines++;
+}
+
+/* ---- the device files; this function replaces access() of the C library ---- */
+
+static const char *files; /* for each /dev/nvidiaN: '+' allowed, '-' forbidden by a cgroup, '.' by
+                             rights; there are no others */
+
+int access(const char *path, int mode)
+{
+    unsigned n = 0;
+
+    (void)mode;
+    if (sscanf(path, "/dev/nvidia%u", &n) == 1 && files && n < strlen(files) && files[n] == '+')
+        return 0;
+    errno = !files || n >= strlen(files) ? ENOENT : files[n] == '-' ? EPERM : EACCES;
+    return -1;
 }
 
 /* ---- one task ---- */
@@ -268,6 +285,57 @@ static void test_no_gpus(void **state)
     raw_stop(&d);
 }
 
+/* The numbers of a constrained task count the GPUs whose device files it may open, whatever numbers
+ * Slurm gives to them. */
+static void test_constrained(void **state)
+{
+    static const struct {
+        const char *files;
+        const char *order;
+        const char *name;
+    } cases[] = {
+        {"++++", "", "cuda:0"},   {"..+", "", "cuda:0"},       {"-----", "", "cuda:0"},
+        {"----+", "", "pci:0@4"}, {"+-.-+", "", "cuda:0@0,4"}, {"+---+", "PCI_BUS_ID", "pci:0@0,4"},
+    };
+    struct raw_daemon d = {.answer = raw_http(200, LINES)};
+    char wanted[64];
+
+    (void)state;
+    raw_start(&d);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        begin("0");
+        (void)spank_setenv(NULL, "CUDA_DEVICE_ORDER", cases[i].order, 1);
+        (void)spank_setenv(NULL, "SLURM_STEP_GPUS", "0", 1);
+        files = cases[i].files;
+        run(d.path, NULL);
+        files = NULL;
+        (void)snprintf(wanted, sizeof(wanted), "GET /v1/gpus/%s/environment HTTP/1.1\r\n",
+                       cases[i].name);
+        if (!strstr(d.last, wanted))
+            fail_msg("%s: %.80s", cases[i].files, d.last);
+        assert_non_null(value_of("REACH_JOB_0"));
+    }
+    raw_stop(&d);
+}
+
+/* A list that does not fit is no list of some of the files. */
+static void test_many_files(void **state)
+{
+    char many[257] = "";
+    struct raw_daemon d = {.answer = raw_http(200, LINES)};
+
+    (void)state;
+    raw_start(&d);
+    memset(many, '+', sizeof(many) - 1);
+    many[0] = '-';
+    files = many;
+    begin("0");
+    run(d.path, NULL);
+    files = NULL;
+    assert_non_null(strstr(d.last, "GET /v1/gpus/cuda:0/environment"));
+    raw_stop(&d);
+}
+
 static void test_room(void **state)
 {
     char *lines = calloc(1, 40 << 10);
@@ -384,6 +452,8 @@ int main(void)
         cmocka_unit_test(test_no_answer_no_change),
         cmocka_unit_test(test_unknown_gpu),
         cmocka_unit_test(test_no_gpus),
+        cmocka_unit_test(test_constrained),
+        cmocka_unit_test(test_many_files),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_option),
         cmocka_unit_test(test_wrong_word),

@@ -31,6 +31,63 @@ static void test_starts_empty(void **state)
     snapshot_discard(NULL);
 }
 
+/* GPUs by PCI address with the device files 3, 1, 0, an unknown one, 12 and 2. The last two are
+ * lost and a MIG instance, so no number counts them. */
+static void test_numbers_of_some_files(void **state)
+{
+    static const struct {
+        const char *name;
+        int found; /* place of the GPU; -1 if there is a reason instead */
+        const char *reason;
+    } cases[] = {
+        {"pci:0", 0, NULL},
+        {"pci:3", 3, NULL},
+        {"pci:4", -1, "shows 4"},
+        {"pci:0@0", 2, NULL},
+        {"pci:0@1,0", 1, NULL},
+        {"pci:1@1,0", 2, NULL},
+        {"pci:2@0,1,3", 2, NULL},
+        {"pci:2@1,0", -1, "shows 2"},
+        {"cuda:1@0,1", 2, NULL},        /* these two are of one model */
+        {"cuda:0@3,1", -1, "by speed"}, /* these are not */
+        {"cuda:0@3", 0, NULL},          /* one GPU has one number */
+        {"pci:0@7", -1, "{7}"},         /* no GPU */
+        {"pci:0@0,12", -1, "{0,12}"},   /* a lost GPU */
+        {"pci:0@2", -1, "{2}"},         /* the file of an instance */
+        {"pci:0@0,0", -1, "{0,0}"},     /* a list with a number twice */
+        {"pci:0@", -1, "no GPU number"},
+        {"pci:0@,1", -1, "no GPU number"},
+        {"pci:0@1,", -1, "no GPU number"},
+        {"pci:0@1x", -1, "no GPU number"},
+        {"pci:@1", -1, "no GPU number"},
+        {"pci:-0@1", -1, "no GPU number"},
+        {"pci:00000@1", -1, "no GPU number"},
+    };
+    static const uint32_t minors[] = {3, 1, 0, 0, 12, 2};
+    struct snapshot *const s = snapshot_draft(6);
+
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++) {
+        struct snapshot_gpu *const gpu = &s->gpus[i];
+        (void)snprintf(gpu->identity.uuid, sizeof(gpu->identity.uuid), "GPU-%u", i);
+        (void)snprintf(gpu->identity.name, sizeof(gpu->identity.name), "%s", i ? "slow" : "fast");
+        gpu->identity.sm_count = 8;
+        if (i != 3)
+            gpu->minor = KNOWN_U32(minors[i]);
+    }
+    s->gpus[4].state = GPU_STATE_LOST;
+    s->gpus[5].identity.mig = true;
+    s->gpu_count = 6;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct err err = {.status = STATUS_OK};
+        const struct snapshot_gpu *const gpu = snapshot_resolve(s, cases[i].name, &err);
+        const int found = gpu ? (int)(gpu - s->gpus) : -1;
+        if (found != cases[i].found || (found < 0 && !strstr(err.text, cases[i].reason)))
+            fail_msg("%s: GPU %d: %s", cases[i].name, found, err.text);
+    }
+    snapshot_discard(s);
+}
+
 /* A reader keeps its view, even after a new view is published or the cell is freed. */
 static void test_views_stay(void **state)
 {
@@ -188,9 +245,9 @@ static void test_concurrent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_starts_empty), cmocka_unit_test(test_views_stay),
-        cmocka_unit_test(test_find),         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_concurrent),
+        cmocka_unit_test(test_starts_empty), cmocka_unit_test(test_numbers_of_some_files),
+        cmocka_unit_test(test_views_stay),   cmocka_unit_test(test_find),
+        cmocka_unit_test(test_names),        cmocka_unit_test(test_concurrent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
