@@ -78,6 +78,25 @@ static void print_head(const struct chip *chip)
     printf("; %s\n", chip->map);
 }
 
+/* Prints the locality domains of the driver beside the measured sides, if the driver reports any.
+ */
+static void print_domains(const struct fingerprint_l2 *l2)
+{
+    if (!IS_KNOWN(l2->locality_domains))
+        return;
+    printf("locality domains of the driver: %u", l2->locality_domains.v);
+    if (IS_KNOWN(l2->locality_domain_sms))
+        printf(" with %u SMs each", l2->locality_domain_sms.v);
+    printf("; measured sides of the L2: ");
+    if (IS_KNOWN(l2->sides))
+        printf("%u", l2->sides.v);
+    else
+        print_absent(l2->sides.known, l2->sides.reason);
+    if (l2->sides_match_domains != FINDING_UNKNOWN)
+        printf(l2->sides_match_domains == FINDING_YES ? ", which match" : ", which do not match");
+    putchar('\n');
+}
+
 /* Prints a number for each SM, and a dash for each missing SM of a full group. */
 static void print_group(const struct chip *chip, uint32_t group)
 {
@@ -203,6 +222,7 @@ static void print_die(const struct topology *topology)
 static enum exit_code print_text(const struct chip *chip)
 {
     print_head(chip);
+    print_domains(&chip->fp.l2);
     print_groups(chip);
     print_windows(chip);
     print_die(&chip->fp.topology);
@@ -278,6 +298,10 @@ static void write_map(struct json_writer *t, const char *name, const struct chip
     write_text_or_null(t, "map", chip->map);
     json_writer_u64(t, "sm_count", gpu->sm_count);
     json_writer_u64_maybe(t, "reach_bytes", chip->fp.windows.reach_bytes);
+    json_writer_u32_maybe(t, "l2_sides", chip->fp.l2.sides);
+    json_writer_u32_maybe(t, "locality_domains", chip->fp.l2.locality_domains);
+    json_writer_u32_maybe(t, "locality_domain_sms", chip->fp.l2.locality_domain_sms);
+    json_writer_text(t, "sides_match_domains", finding_name(chip->fp.l2.sides_match_domains));
     write_groups(t, chip);
     write_text_or_null(t, "advice", chip->planned ? advice_name(chip->plan.advice) : NULL);
     json_writer_text(t, "reason", chip->planned ? chip->plan.reason : chip->why.text);
