@@ -112,7 +112,8 @@ static void listen_forget_inherited(void)
     unsetenv("LISTEN_FDNAMES");
 }
 
-/* Splits "[::1]:17322" or "127.0.0.1:17322" in place; an empty host means all addresses. */
+/* Splits "[::1]:17322" or "127.0.0.1:17322" in place. The host of ":17322" is NULL, which means all
+ * addresses. */
 static void listen_split(char *text, const char **host, const char **port)
 {
     char *colon = strrchr(text, ':');
@@ -124,6 +125,22 @@ static void listen_split(char *text, const char **host, const char **port)
         text++;
     }
     *host = *text ? text : NULL;
+}
+
+/* Returns a new socket. A socket of IPv6 that is bound to all addresses serves those of IPv4 too,
+ * whatever the default of the system (net.ipv6.bindv6only). Returns -1 and sets errno on failure.
+ */
+static int listen_socket(int family)
+{
+    const int on = 1;
+    const int off = 0;
+    const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (fd >= 0 && family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    return fd;
 }
 
 /* Takes another port of the same host, under the name of the requested port. So a check
@@ -142,7 +159,7 @@ static bool listen_stand_in(const struct addrinfo *asked, enum listen_role role,
     }
     memcpy(&address, asked->ai_addr, asked->ai_addrlen);
     ((struct sockaddr_in *)&address)->sin_port = 0; /* at the same place in sockaddr_in6 */
-    int fd = socket(asked->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = listen_socket(asked->ai_family);
 
     if (fd < 0)
         return false;
@@ -159,11 +176,8 @@ static bool listen_stand_in(const struct addrinfo *asked, enum listen_role role,
 static enum status listen_bind(const struct addrinfo *address, const char *name,
                                enum listen_role role, struct listen_set *set, struct err *err)
 {
-    const int on = 1;
-    int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = listen_socket(address->ai_family);
 
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (fd >= 0 && bind(fd, address->ai_addr, address->ai_addrlen) == 0 &&
         listen(fd, LISTEN_BACKLOG) == 0) {
         listen_add(set, fd, role);
@@ -179,12 +193,25 @@ static enum status listen_bind(const struct addrinfo *address, const char *name,
                    "cannot listen on %s: %s", name, strerror(error));
 }
 
+/* Returns the family of a socket for all addresses: IPv6, which includes IPv4, if the kernel has
+ * it.
+ */
+static int listen_family(void)
+{
+    const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return AF_INET;
+    close(fd);
+    return AF_INET6;
+}
+
 static enum status listen_tcp(const char *address, enum listen_role role, struct listen_set *set,
                               struct err *err)
 {
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
-                                   .ai_socktype = SOCK_STREAM,
-                                   .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     const char *host, *port;
     char text[LISTEN_TEXT_BYTES];
@@ -195,6 +222,8 @@ static enum status listen_tcp(const char *address, enum listen_role role, struct
         strtoul(port, NULL, 10) > UINT16_MAX)
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "cannot listen on %s: the port must be 0 to 65535", address);
+    if (!host)
+        hints.ai_family = listen_family();
     int error = getaddrinfo(host, port, &hints, &found);
 
     if (error)

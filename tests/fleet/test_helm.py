@@ -163,7 +163,7 @@ def volumes_and_mounts_belong_together():
 def values_arrive_where_they_belong():
     pod = render(**SETS["surveys"])["DaemonSet"]["spec"]["template"]["spec"]
     options = options_of(render(**SETS["surveys"])["ConfigMap"])
-    equal((options["listen"], options["token-file"]), ("0.0.0.0:27322", "/etc/reachd-token/token"))
+    equal((options["listen"], options["token-file"]), (":27322", "/etc/reachd-token/token"))
     token, = [volume["secret"] for volume in pod["volumes"] if volume["name"] == "token"]
     equal(token, {"secretName": "reachd-token", "defaultMode": 0o440})
     equal(pod["securityContext"]["fsGroup"], 17322)

@@ -3,12 +3,15 @@
 #include "service/listen.h"
 #include "service/sd_notify.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -287,6 +290,62 @@ static void test_what_other_machines_may_reach(void **state)
     listen_close(&set);
 }
 
+static bool no_ipv6;
+
+/* This function replaces socket() of the C library. */
+int socket(int domain, int type, int protocol)
+{
+    if (no_ipv6 && domain == AF_INET6) {
+        errno = EAFNOSUPPORT;
+        return -1;
+    }
+    return (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+static bool can_connect(const struct sockaddr *to, socklen_t length)
+{
+    const int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool can = fd >= 0 && connect(fd, to, length) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return can;
+}
+
+/* ":0" serves IPv4 in each case, and IPv6 if the kernel has it. */
+static void test_all_addresses(void **state)
+{
+    struct config c = {.listen = "127.0.0.1:0", .health = ":0", .health_given = true};
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+    struct listen_set set;
+    struct err err = {0};
+    const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool has_ipv6 = fd >= 0 && bind(fd, (struct sockaddr *)&v6, sizeof v6) == 0;
+
+    (void)state;
+    if (fd >= 0)
+        close(fd);
+    for (int without = 0; without < 2; without++) {
+        no_ipv6 = without;
+        assert_int_equal(listen_open(&c, &set, &err), STATUS_OK);
+        no_ipv6 = false;
+        v4.sin_port = v6.sin6_port = htons((uint16_t)atoi(strrchr(set.addresses[1], ':') + 1));
+        assert_true(can_connect((struct sockaddr *)&v4, sizeof v4));
+        assert_int_equal(can_connect((struct sockaddr *)&v6, sizeof v6), has_ipv6 && !without);
+        assert_int_equal(listen_check_local(&set, &err), STATUS_OK); /* probes change nothing */
+        set.roles[1] = LISTEN_TCP;
+        assert_int_equal(listen_check_local(&set, &err), STATUS_INVALID_ARGUMENT);
+        listen_close(&set);
+    }
+    no_ipv6 = true;
+    c.health = "[::]:0";
+    assert_int_equal(listen_open(&c, &set, &err), STATUS_IO);
+    assert_string_equal(err.text,
+                        "cannot listen on [::]:0: Address family not supported by protocol");
+    no_ipv6 = false;
+}
+
 /* A socket that a killed daemon left is taken over. A file that is not a socket is left alone. */
 static void test_a_name_left_behind(void **state)
 {
@@ -393,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_sockets),
         cmocka_unit_test(test_what_other_machines_may_reach),
+        cmocka_unit_test(test_all_addresses),
         cmocka_unit_test(test_a_name_left_behind),
         cmocka_unit_test(test_bad_addresses),
         cmocka_unit_test(test_notify),
