@@ -1,6 +1,7 @@
 /* answers.c: the commands that send a request to the planner: scope, placement, plan, split,
  * explain, memory, fit and caches. */
 #include "clients/reachctl/client.h"
+#include "clients/reachctl/green_contexts.h"
 #include "clients/reachctl/text.h"
 
 #include "batch/report.h"
@@ -312,5 +313,9 @@ enum exit_code command_answer(struct client *client, const struct options *optio
     client_gpu_path(options, resource, path);
     client_add_param(path, "bytes", options->operand ? sizes : NULL);
     client_add_options(path, options);
-    return client_print(client, options, path, answers[i].print);
+    if (!options->format)
+        return client_print(client, options, path, answers[i].print);
+    if (strcmp(options->format, "green-context") != 0)
+        return client_usage_error("--format must be green-context, not", options->format);
+    return green_contexts(client, options, path);
 }

@@ -56,6 +56,64 @@ def two_domains_are_the_two_sides():
     daemon.stop()
 
 
+def number_list(text):
+    found = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+@case
+def a_split_is_a_recipe_for_green_contexts():
+    daemon, fp = full(CHIP + " domains=2@7")
+    jobs = daemon.json("/v1/gpus/0/split?bytes=200M,200M")["jobs"]
+    recipe = json.loads(output(daemon, REACHCTL, "split", "200M", "200M", "--format", "green-context", "--json"))
+    equal((recipe["fingerprint_id"], recipe["origin"]), (fp["id"], "simulated"))
+    equal([[c[name] for name in ("bytes", "sm_count", "sms", "left_out", "groups", "shared_groups")]
+           for c in recipe["contexts"]],
+          [[200 << 20, 8, job["sms"], [], job["groups"], []] for job in jobs])
+    sides = [{side for side in (0, 1) for sm in job["sms"] if sm in fp["l2"]["sms"][side]} for job in jobs]
+    equal([c["domain_side"] for c in recipe["contexts"]], [min(s) if len(s) == 1 else None for s in sides])
+    text = output(daemon, REACHCTL, "split", "200M", "200M", "--format", "green-context")
+    equal([number_list(sms) for sms in re.findall(r"^  SMs +(.*)$", text, re.MULTILINE)], [job["sms"] for job in jobs])
+    equal(text.count("{.smCount = 8, .coscheduledSmCount = 2"), 2)
+    equal(text.count("shared    no group with another context"), 2)
+    equal(text.count("sides     4 and 4 SMs"), 2)
+    daemon.stop()
+
+
+@case
+def a_context_on_one_side_is_in_the_domain_of_this_side():
+    flag = ".flags = CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID"
+    for domains, flags in (("2@8", flag + "}"), ("2@7", flag + " | "), ("1@16", None)):
+        daemon, _ = full(f"{CHIP.replace('128@2M/4', '128@2M/8')} domains={domains}")
+        command = (REACHCTL, "split", "200M", "200M", "--format", "green-context")
+        contexts = json.loads(output(daemon, *command, "--json"))["contexts"]
+        equal(sorted(c["domain_side"] for c in contexts) if flags else [c["domain_side"] for c in contexts],
+              [0, 1] if flags else [None, None])
+        text = output(daemon, *command)
+        equal(text.count(flags or flag), 2 if flags else 0, text)  # more SMs than the driver counts are supplemental
+        daemon.stop()
+
+
+@case
+def an_odd_sm_is_in_no_green_context():
+    daemon = common.Daemon("--simulate", "sms=9 memory=1G l2cache=16M latency=200 noise=gauss:1 l1=16@1M/sm;miss=10 "
+                           "l2=128@2M/0-2:3-8;miss=90;miss_ns=7.5 plateau=500")
+    daemon.measured()
+    command = (REACHCTL, "split", "200M", "200M", "--format", "green-context")
+    contexts = json.loads(output(daemon, *command, "--json"))["contexts"]
+    equal(sorted((c["sm_count"], len(c["left_out"])) for c in contexts), [(2, 1), (6, 0)])
+    equal(sorted(sm for c in contexts for sm in c["sms"] + c["left_out"]), list(range(9)))
+    equal([c["domain_side"] for c in contexts], [None, None])
+    text = output(daemon, *command)
+    assert "  left out  2\n" in text and "CU_DEV_SM" not in text, text
+    status, _, log = run(REACHCTL, "split", "1G", "--format", "list", "--socket", daemon.socket)
+    equal((status, "--format must be green-context, not list" in log), (2, True), log)
+    daemon.stop()
+
+
 @case
 def domains_that_are_not_the_sides_are_reported():
     for domains in ("2@9", "1@16", "4@4"):
