@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "types/name_of.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -85,21 +84,26 @@ char *report_text_costs(const struct report_row *row, char *out)
 
 /* ---- advice ---- */
 
-static const char *const host_kinds[MEMORY_KIND_COUNT] = {
-    [MEMORY_DEVICE] = "device",
-    [MEMORY_MANAGED_DEVICE] = "managed at the device",
-    [MEMORY_HOST_PINNED] = "pinned",
-    [MEMORY_HOST_VIRTUAL] = "virtual at the host",
-    [MEMORY_MANAGED_HOST] = "managed at the host",
-    [MEMORY_HOST_REGISTERED] = "registered",
-    [MEMORY_HOST_REGISTERED_HUGE] = "registered huge pages",
-    [MEMORY_HOST_PAGEABLE] = "pageable",
-    [MEMORY_HOST_FILE] = "mapped file",
-    [MEMORY_PEER] = "peer"};
+/* Kinds of memory, and the functions that allocate them and copy a table into them. A kind without
+ * a function is not a kind of host memory. */
+static const struct {
+    const char *name, *call;
+} kinds[MEMORY_KIND_COUNT] = {
+    [MEMORY_DEVICE] = {"device", NULL},
+    [MEMORY_MANAGED_DEVICE] = {"managed at the device", NULL},
+    [MEMORY_HOST_PINNED] = {"pinned", "cudaHostAlloc"},
+    [MEMORY_HOST_VIRTUAL] = {"virtual at the host", "cuMemCreate"},
+    [MEMORY_MANAGED_HOST] = {"managed at the host", "reach.torch.host_from"},
+    [MEMORY_HOST_REGISTERED] = {"registered", "reach.torch.host_from"},
+    [MEMORY_HOST_REGISTERED_HUGE] = {"registered huge pages", "reach.torch.host_from"},
+    [MEMORY_HOST_PAGEABLE] = {"pageable", "malloc"},
+    [MEMORY_HOST_FILE] = {"mapped file", "mmap"},
+    [MEMORY_HOST_GATHERED] = {"gathered by the CPU", "torch.index_select"},
+    [MEMORY_PEER] = {"peer", NULL}};
 
 const char *report_text_option(const struct report_option *option)
 {
-    return option->strategy == STRATEGY_NAIVE ? NAME_OF(host_kinds, option->kind)
+    return option->strategy == STRATEGY_NAIVE ? kinds[option->kind].name
                                               : strategy_name(option->strategy);
 }
 
@@ -120,7 +124,7 @@ const char *report_text_call(const struct report_row *row, const struct report_o
     const struct recording_kernel *const k = row->kernel;
 
     if (option->strategy == STRATEGY_NAIVE)
-        return "reach.torch.host_from";
+        return kinds[option->kind].call ? kinds[option->kind].call : "";
     for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
         const char *const part = k->operator[0] ? calls[i].operator: calls[i].symbol;
         if (part && strstr(k->operator[0] ? k->operator: k->name, part))

@@ -193,8 +193,19 @@ def reach_torch():
     return reach.torch
 
 
-KINDS = {"managed-host": "managed", "host-pinned": "pinned", "host-registered": "pinned",
+KINDS = {"managed-host": "managed", "host-registered": "pinned",
          "host-registered-huge": "pinned"}  # kinds of reachd, and of host_empty
+
+
+def copy(source, kind):
+    """Copies a table at the host into memory of another kind."""
+    if kind == "device":
+        return source.to(DEVICE)
+    if kind == "host-pinned":
+        return torch.empty_like(source, pin_memory=True).copy_(source)
+    if kind not in KINDS.values():
+        raise ValueError(f"no function of Python allocates {kind}")
+    return reach_torch().host_from(source, kind=kind)
 
 
 def host_case(nbytes, kind):
@@ -209,14 +220,16 @@ def host_case(nbytes, kind):
         table = held.on()
     fill(table)
     index, out = draw(nbytes, ROW, HOST_ROWS), torch.empty(HOST_ROWS, WIDTH, device=DEVICE)
-    tables = {kind: held or table}
+    tables, batch = {kind: held or table}, torch.empty(out.shape, pin_memory=GPU)
 
     def follow(to, strategy):
         """Reads the table, or a copy in another kind of memory, by the same kernel or by gather_rows."""
-        name = to if to == "device" else KINDS[to]
+        if to == "host-gathered":
+            torch.index_select(held.cpu if held else table, 0, index.cpu(), out=batch)
+            return out.copy_(batch)
+        name = KINDS.get(to, to)
         if name not in tables:
-            source = held.cpu if held else table
-            tables[name] = source.to(DEVICE) if to == "device" else reach_torch().host_from(source, kind=name)
+            tables[name] = copy(held.cpu if held else table, name)
         if strategy != "naive":
             return reach_torch().gather_rows(tables[name], index, out=out, strategy=strategy)
         return gather(name, tables[name] if isinstance(tables[name], torch.Tensor) else tables[name].on(), index, out)

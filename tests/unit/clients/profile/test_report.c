@@ -545,6 +545,19 @@ static void a_pinned_table_should_be_managed(void **state)
 }
 
 /* Few rows all over the table are used again and again. */
+static void each_kind_of_host_memory_has_a_function(void **state)
+{
+    const struct report_row row = {0};
+
+    (void)state;
+    for (unsigned kind = 0; kind < MEMORY_KIND_COUNT; kind++) {
+        const struct report_option o = {(enum memory_kind)kind, STRATEGY_NAIVE, 2};
+        assert_non_null(report_text_option(&o));
+        assert_int_equal(report_text_call(&row, &o)[0] != '\0',
+                         memory_kind_is_host((enum memory_kind)kind));
+    }
+}
+
 static void hot_rows_of_a_pinned_table_hit(void **state)
 {
     struct process p;
@@ -765,6 +778,7 @@ int main(void)
         cmocka_unit_test(untimed_kernels_follow_limited_kernels),
         cmocka_unit_test(a_small_set_stays_in_a_cache),
         cmocka_unit_test(a_pinned_table_should_be_managed),
+        cmocka_unit_test(each_kind_of_host_memory_has_a_function),
         cmocka_unit_test(hot_rows_of_a_pinned_table_hit),
         cmocka_unit_test(managed_memory_without_location_is_unknown),
         cmocka_unit_test(without_a_fingerprint_there_are_footprints),
