@@ -8,12 +8,19 @@
 #include "gpu/cuda/host_nodes.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum { MOST_THREADS = 64 };
 #define COPY_BYTES (16 * MIB) /* one copy, which fits into the scratch memory */
 
 _Static_assert(COPY_BYTES <= CUDA_SCRATCH_BYTES - CUDA_AT_VALUES, "the copies");
+
+/* A barrier at which threads stay awake, as the threads of OpenMP do between loops. */
+struct barrier {
+    atomic_uint arrived, phase;
+};
 
 /* The work of all threads. Between `ready` and `done`, each thread gathers its part of a batch. */
 struct gathering {
@@ -24,7 +31,7 @@ struct gathering {
     uint32_t threads;
     bool ends;
     pthread_mutex_t starts; /* held until `threads` is known */
-    pthread_barrier_t ready, done;
+    struct barrier ready, done;
 };
 
 struct gatherer {
@@ -33,6 +40,20 @@ struct gatherer {
     struct rng rng;
     pthread_t thread;
 };
+
+/* Waits until all threads have called this. */
+static void wait_for_all(struct gathering *s, struct barrier *b)
+{
+    const unsigned phase = atomic_load(&b->phase);
+
+    if (atomic_fetch_add(&b->arrived, 1) + 1 == s->threads) {
+        atomic_store(&b->arrived, 0);
+        atomic_fetch_add(&b->phase, 1);
+        return;
+    }
+    while (atomic_load(&b->phase) == phase)
+        (void)sched_yield();
+}
 
 static void gather_part(struct gatherer *g)
 {
@@ -55,11 +76,11 @@ static void *run_gatherer(void *arg)
     (void)pthread_mutex_lock(&s->starts);
     (void)pthread_mutex_unlock(&s->starts);
     for (;;) {
-        (void)pthread_barrier_wait(&s->ready);
+        wait_for_all(s, &s->ready);
         if (s->ends)
             return NULL;
         gather_part(g);
-        (void)pthread_barrier_wait(&s->done);
+        wait_for_all(s, &s->done);
     }
 }
 
@@ -69,9 +90,9 @@ static enum status run_batch(const struct cuda_probe *p, struct gatherer *first,
     struct gathering *const s = first->shared;
     enum status status = STATUS_OK;
 
-    (void)pthread_barrier_wait(&s->ready);
+    wait_for_all(s, &s->ready);
     gather_part(first);
-    (void)pthread_barrier_wait(&s->done);
+    wait_for_all(s, &s->done);
     for (uint64_t at = 0; at < CUDA_BATCH_BYTES && status == STATUS_OK; at += COPY_BYTES)
         status = CUDA_CALL(p->api, err, cuMemcpyHtoD, p->scratch + CUDA_AT_VALUES, s->batch + at,
                            COPY_BYTES);
@@ -131,16 +152,12 @@ static enum status run_threads(const struct cuda_probe *p, const struct probe_sp
             break;
         shared->threads += 1;
     } while (shared->threads < cpus && shared->threads < MOST_THREADS);
-    (void)pthread_barrier_init(&shared->ready, NULL, shared->threads);
-    (void)pthread_barrier_init(&shared->done, NULL, shared->threads);
     (void)pthread_mutex_unlock(&shared->starts);
     s = run_points(p, spec, &gatherers[0], values, err);
     shared->ends = true;
-    (void)pthread_barrier_wait(&shared->ready);
+    wait_for_all(shared, &shared->ready);
     for (uint32_t i = 1; i < shared->threads; i++)
         (void)pthread_join(gatherers[i].thread, NULL);
-    (void)pthread_barrier_destroy(&shared->ready);
-    (void)pthread_barrier_destroy(&shared->done);
     (void)pthread_mutex_destroy(&shared->starts);
     return s;
 }
