@@ -152,6 +152,13 @@ static void note_disturbance(const struct observation_set *set, struct fingerpri
             fp, "%u other processes had this GPU open: not a disturbance by itself", others->v);
 }
 
+/* Keeps the highest generation of the link. */
+static void note_link(const struct maybe_u32 *now, struct maybe_u32 *io)
+{
+    if (!IS_KNOWN(*io) || (IS_KNOWN(*now) && now->v > io->v))
+        *io = *now;
+}
+
 static void fill_conditions(const struct observation_set *set, struct fingerprint *fp)
 {
     struct fingerprint_conditions *c = &fp->conditions;
@@ -160,6 +167,7 @@ static void fill_conditions(const struct observation_set *set, struct fingerprin
     for (size_t i = 0; i < set->count; i++) {
         const struct probe_conditions *p = &set->items[i].result.conditions;
         c->sm_clock_khz = p->sm_clock_khz;
+        note_link(&p->pcie_generation, &c->pcie_generation_used);
         if (IS_KNOWN(p->other_processes) &&
             (!IS_KNOWN(c->other_processes) || p->other_processes.v > c->other_processes.v))
             c->other_processes = p->other_processes;
@@ -426,6 +434,7 @@ enum status analysis_derive(const struct observation_set *set, enum depth depth,
         out->conditions.host_memory_bytes = KNOWN_U64(set->limits.host_total_bytes);
     out->conditions.pcie_generation = set->limits.pcie_generation;
     out->conditions.pcie_lanes = set->limits.pcie_lanes;
+    out->conditions.pcie_lanes_supported = set->limits.pcie_lanes_supported;
     out->device_memory_bytes = set->limits.device_memory_bytes;
     if (set->count > 0)
         out->taken_at = set->items[set->count - 1].result.conditions.started_at;

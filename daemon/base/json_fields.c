@@ -221,8 +221,8 @@ void json_fields_read(struct json_reader *in, const struct json_field *fields, s
         if (!f->optional || json_object_get(in->object, f->name))
             read_field(in, f, to);
         else if (f->type == JSON_FIELD_U32_MAYBE)
-            *(struct maybe_u32 *)at = UNKNOWN_U32(REASON_NOT_REPORTED);
+            *(struct maybe_u32 *)at = UNKNOWN_U32(f->absent ? f->absent : REASON_NOT_REPORTED);
         else if (f->type == JSON_FIELD_U64_MAYBE)
-            *(struct maybe_u64 *)at = UNKNOWN_U64(REASON_NOT_REPORTED);
+            *(struct maybe_u64 *)at = UNKNOWN_U64(f->absent ? f->absent : REASON_NOT_REPORTED);
     }
 }

@@ -46,8 +46,9 @@ struct json_field {
     size_t count_offset; /* for lists: offset of the uint32_t with the number of elements */
     unsigned variants;   /* bits of the variants that have the field; 0 means all */
     const struct json_names *names; /* JSON_FIELD_NAME */
-    bool optional; /* the field may be missing; then a maybe is not reported, and any other value is
-                      left unchanged */
+    bool optional; /* the field may be missing; then a maybe is unknown, and any other value is left
+                      unchanged */
+    enum reason absent; /* the reason of a maybe that is missing; REASON_NONE means not reported */
 };
 
 /* Writes the fields of `from` that a struct with these variants has. `variant` is a set of bits or

@@ -44,7 +44,9 @@ struct fingerprint_conditions {
     struct maybe_u32 other_processes;
     struct maybe_u64 host_memory_bytes;
     struct maybe_u32 pcie_generation;
+    struct maybe_u32 pcie_generation_used;
     struct maybe_u32 pcie_lanes;
+    struct maybe_u32 pcie_lanes_supported;
     uint32_t note_count;
     char notes[FINGERPRINT_MAX_NOTES][160];
 };

@@ -705,6 +705,7 @@ void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditi
         .interruptions = UNKNOWN_U32(REASON_NOT_REPORTED),
         .uncorrected_errors = UNKNOWN_U64(REASON_NOT_REPORTED),
         .xid = UNKNOWN_U64(REASON_NOT_REPORTED),
+        .pcie_generation = UNKNOWN_U32(REASON_NOT_REPORTED),
         .peer_memory_bytes = UNKNOWN_U64(REASON_NOT_APPLICABLE),
     };
 }

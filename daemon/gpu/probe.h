@@ -307,7 +307,10 @@ struct gpu_limits {
     uint64_t shared_sm_bytes;
     uint64_t shared_block_bytes;
     uint32_t cluster_sms; /* largest cluster that PEER may request; 0 if the GPU has no clusters */
-    struct maybe_u32 pcie_generation; /* generation of the link to the host */
+    /* The link to the host: the generation and the lanes that the GPU and its slot support, and the
+     * lanes in use. */
+    struct maybe_u32 pcie_generation;
+    struct maybe_u32 pcie_lanes_supported;
     struct maybe_u32 pcie_lanes;
     struct maybe_u32 locality_domains;    /* domains whose SMs have memory and L2 of their own */
     struct maybe_u32 locality_domain_sms; /* SMs of each domain */
@@ -339,6 +342,9 @@ struct probe_conditions {
      * time slice. They were repeated in the same launch (kernels/abi.h). */
     struct maybe_u32 interruptions;
     struct maybe_u64 xid; /* the driver's last error number since the GPU was opened, or 0 */
+    /* Highest generation of the link to the host since the GPU was opened, read after the run. The
+     * link of an idle GPU falls back to the first generation. */
+    struct maybe_u32 pcie_generation;
     /* For a probe of other memory, the length of the range, or the reason if there is no range.
      * Otherwise zero. */
     struct maybe_u64 memory_bytes;

@@ -31,6 +31,10 @@ _Static_assert(PROBE_SM_IDLE == UINT16_MAX, "an idle SM is what JSON_FIELD_U16_O
     {#field, JSON_FIELD_##type, .offset = AT(probe_conditions, field)}
 #define LATER(field, type)                                                                         \
     {#field, JSON_FIELD_##type, .offset = AT(probe_conditions, field), .optional = true}
+/* A number that recordings of older releases lack. */
+#define ADDED(type, field)                                                                         \
+    {#field, JSON_FIELD_U32_MAYBE, .offset = AT(type, field), .optional = true,                    \
+     .absent = REASON_NOT_MEASURED}
 /* clang-format on */
 #define COUNT(fields) (sizeof(fields) / sizeof((fields)[0]))
 
@@ -197,26 +201,17 @@ static const struct json_field limit_fields[] = {
     {"shared_block_bytes", JSON_FIELD_U64, AT(gpu_limits, shared_block_bytes), .optional = true},
     {"cluster_sms", JSON_FIELD_U32, AT(gpu_limits, cluster_sms), .max = PROBE_MAX_CLUSTER,
      .optional = true},
-};
-
-/* Older recordings have none of these fields. */
-static const struct json_field link_fields[] = {
-    {"pcie_generation", JSON_FIELD_U32_MAYBE, AT(gpu_limits, pcie_generation), .optional = false},
-    {"pcie_lanes", JSON_FIELD_U32_MAYBE, AT(gpu_limits, pcie_lanes), .optional = false},
-};
-
-static const struct json_field domain_fields[] = {
-    {"locality_domains", JSON_FIELD_U32_MAYBE, AT(gpu_limits, locality_domains), .optional = false},
-    {"locality_domain_sms", JSON_FIELD_U32_MAYBE, AT(gpu_limits, locality_domain_sms),
-     .optional = false},
+    ADDED(gpu_limits, pcie_generation),
+    ADDED(gpu_limits, pcie_lanes_supported),
+    ADDED(gpu_limits, pcie_lanes),
+    ADDED(gpu_limits, locality_domains),
+    ADDED(gpu_limits, locality_domain_sms),
 };
 
 void gpu_limits_write(struct json_writer *t, const char *name, const struct gpu_limits *limits)
 {
     json_writer_open(t, name, '{');
     json_fields_write(t, limit_fields, COUNT(limit_fields), 0, limits);
-    json_fields_write(t, link_fields, COUNT(link_fields), 0, limits);
-    json_fields_write(t, domain_fields, COUNT(domain_fields), 0, limits);
     json_writer_close(t, '}');
 }
 
@@ -224,16 +219,9 @@ enum status gpu_limits_from_json(const json_t *json, struct gpu_limits *out, str
 {
     struct json_reader in;
 
-    *out = (struct gpu_limits){.pcie_generation = UNKNOWN_U32(REASON_NOT_MEASURED),
-                               .pcie_lanes = UNKNOWN_U32(REASON_NOT_MEASURED),
-                               .locality_domains = UNKNOWN_U32(REASON_NOT_MEASURED),
-                               .locality_domain_sms = UNKNOWN_U32(REASON_NOT_MEASURED)};
+    *out = (struct gpu_limits){.sm_count = 0};
     json_reader_begin(&in, json, "limits", JSON_READER_STRICT, STATUS_PROTOCOL, err);
     json_fields_read(&in, limit_fields, COUNT(limit_fields), 0, out);
-    if (json_object_get(json, "pcie_generation"))
-        json_fields_read(&in, link_fields, COUNT(link_fields), 0, out);
-    if (json_object_get(json, "locality_domains"))
-        json_fields_read(&in, domain_fields, COUNT(domain_fields), 0, out);
     return json_reader_end(&in);
 }
 
@@ -268,6 +256,7 @@ static const struct json_field condition_fields[] = {
     LATER(interruptions, U32_MAYBE),
     LATER(uncorrected_errors, U64_MAYBE),
     LATER(xid, U64_MAYBE),
+    ADDED(probe_conditions, pcie_generation),
     {"memory_bytes", JSON_FIELD_U64_MAYBE, AT(probe_conditions, memory_bytes),
      .variants = OTHER_MEMORY},
     {"peer_uuid", JSON_FIELD_TEXT_OR_NULL, AT(probe_conditions, peer_uuid),

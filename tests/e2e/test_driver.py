@@ -91,6 +91,18 @@ def a_gpu_with_the_memory_of_the_host_is_measured():
 
 
 @case
+def a_slower_link_is_stored_beside_the_supported_link():
+    needs_the_driver()
+    environment = {"FAKECUDA": "gpu=h200 pcie=5@16 link=3@8", "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)}
+    daemon = common.Daemon("--libcuda", LIBRARY, environment=environment)
+    daemon.measured()
+    conditions = daemon.json("/v1/gpus/0/fingerprint")["conditions"]
+    equal([conditions["pcie_" + name] for name in ("generation", "generation_used", "lanes_supported", "lanes")],
+          [5, 3, 16, 8])
+    daemon.stop()
+
+
+@case
 def what_the_stand_in_says_is_not_called_measured():
     needs_the_driver()
     daemon = node("gpu=h200")

@@ -44,6 +44,8 @@ int nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *count);
 int nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned index, nvml_device *out);
 
 int nvmlDeviceGetMaxPcieLinkGeneration(nvml_device device, unsigned *generation);
+int nvmlDeviceGetCurrPcieLinkGeneration(nvml_device device, unsigned *generation);
+int nvmlDeviceGetMaxPcieLinkWidth(nvml_device device, unsigned *lanes);
 int nvmlDeviceGetCurrPcieLinkWidth(nvml_device device, unsigned *lanes);
 int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvml_device device, unsigned *count, void *out);
 
@@ -158,9 +160,21 @@ int nvmlDeviceGetMaxPcieLinkGeneration(nvml_device device, unsigned *generation)
     return *generation > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
 }
 
-int nvmlDeviceGetCurrPcieLinkWidth(nvml_device device, unsigned *lanes)
+int nvmlDeviceGetCurrPcieLinkGeneration(nvml_device device, unsigned *generation)
+{
+    *generation = sim_desc_generation(&device->desc);
+    return *generation > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetMaxPcieLinkWidth(nvml_device device, unsigned *lanes)
 {
     *lanes = device->desc.pcie_lanes;
+    return *lanes > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetCurrPcieLinkWidth(nvml_device device, unsigned *lanes)
+{
+    *lanes = sim_desc_lanes(&device->desc);
     return *lanes > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
 }
 

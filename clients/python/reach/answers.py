@@ -813,8 +813,12 @@ class FingerprintConditions(Document):
     host_memory_bytes_reason: str
     pcie_generation: Optional[int]
     pcie_generation_reason: str
+    pcie_generation_used: Optional[int]
+    pcie_generation_used_reason: str
     pcie_lanes: Optional[int]
     pcie_lanes_reason: str
+    pcie_lanes_supported: Optional[int]
+    pcie_lanes_supported_reason: str
     notes: List[str]
 
 

@@ -41,6 +41,7 @@ struct cuda_gpu {
     struct maybe_u32 other_processes; /* number when the GPU was opened */
     struct maybe_u32 concurrent_processes;
     struct maybe_u32 busy_percent_before; /* read before the first kernel of this process */
+    struct maybe_u32 pcie_generation;     /* highest generation of the link so far */
 };
 
 static struct cuda_gpu *cuda_of(struct gpu *gpu)
@@ -204,6 +205,7 @@ static void set_limits(struct cuda_gpu *g, const struct gpu_options *options, ui
         .shared_block_bytes = g->probe.shared_block_bytes,
         .cluster_sms = g->probe.cluster_sms,
         .pcie_generation = nvml_pcie_generation(g->nvml),
+        .pcie_lanes_supported = nvml_pcie_lanes_supported(g->nvml),
         .pcie_lanes = nvml_pcie_lanes(g->nvml),
         .locality_domains = ask_recent_attribute(g, CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT),
         .locality_domain_sms =
@@ -320,6 +322,20 @@ static enum status use_memory(struct cuda_gpu *g, const struct probe_spec *spec,
     return s;
 }
 
+/* Reads the generation of the link, until it is the highest that the link supports. */
+static struct maybe_u32 read_link(struct cuda_gpu *g)
+{
+    const struct maybe_u32 best = g->limits.pcie_generation;
+
+    if (!IS_KNOWN(g->pcie_generation) || !IS_KNOWN(best) || g->pcie_generation.v < best.v) {
+        const struct maybe_u32 now = nvml_pcie_generation_used(g->nvml);
+
+        if (!IS_KNOWN(g->pcie_generation) || (IS_KNOWN(now) && now.v > g->pcie_generation.v))
+            g->pcie_generation = now;
+    }
+    return g->pcie_generation;
+}
+
 static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
                             struct probe_result *out, struct err *err)
 {
@@ -347,6 +363,7 @@ static enum status cuda_run(struct gpu *gpu, const struct probe_spec *spec,
     ended = clock_monotonic();
     out->conditions.duration_ns = ended - start;
     nvml_read_conditions(g->nvml, &out->conditions);
+    out->conditions.pcie_generation = read_link(g);
     out->time.memory_ns += g->arena.spent_ns - mapping_ns;
     out->time.query_ns = clock_monotonic() - ended;
     return STATUS_OK;

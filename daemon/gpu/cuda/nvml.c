@@ -92,6 +92,8 @@ typedef nvml_result (*nvml_processes_function)(nvml_device device, unsigned *cou
     X(nvmlDeviceGetMPSComputeRunningProcesses, "_v3",                                              \
       nvml_device device, unsigned *count, struct nvml_process *out)                               \
     X(nvmlDeviceGetMaxPcieLinkGeneration, "", nvml_device device, unsigned *generation)            \
+    X(nvmlDeviceGetCurrPcieLinkGeneration, "", nvml_device device, unsigned *generation)           \
+    X(nvmlDeviceGetMaxPcieLinkWidth, "", nvml_device device, unsigned *lanes)                      \
     X(nvmlDeviceGetCurrPcieLinkWidth, "", nvml_device device, unsigned *lanes)                     \
     X(nvmlDeviceGetUtilizationRates, "", nvml_device device, struct nvml_utilization *out)         \
     X(nvmlDeviceGetTotalEccErrors, "",                                                             \
@@ -277,24 +279,21 @@ struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n)
     return clock_khz(n, NVML_CLOCK_SM);
 }
 
-/* An idle link falls back to the first generation, so its current generation is meaningless. */
-struct maybe_u32 nvml_pcie_generation(const struct nvml *n)
-{
-    unsigned generation = 0;
+/* Defines a function that reads a number above 0. NVML reports 0 for a GPU without a PCIe link. */
+#define NVML_NUMBER(name, function)                                                                \
+    struct maybe_u32 name(const struct nvml *n)                                                    \
+    {                                                                                              \
+        unsigned number = 0;                                                                       \
+                                                                                                   \
+        if (!NVML_DEVICE(n, function, &number) || number == 0)                                     \
+            return UNKNOWN_U32(REASON_NOT_REPORTED);                                               \
+        return KNOWN_U32(number);                                                                  \
+    }
 
-    if (!NVML_DEVICE(n, nvmlDeviceGetMaxPcieLinkGeneration, &generation) || generation == 0)
-        return UNKNOWN_U32(REASON_NOT_REPORTED);
-    return KNOWN_U32(generation);
-}
-
-struct maybe_u32 nvml_pcie_lanes(const struct nvml *n)
-{
-    unsigned lanes = 0;
-
-    if (!NVML_DEVICE(n, nvmlDeviceGetCurrPcieLinkWidth, &lanes) || lanes == 0)
-        return UNKNOWN_U32(REASON_NOT_REPORTED);
-    return KNOWN_U32(lanes);
-}
+NVML_NUMBER(nvml_pcie_generation, nvmlDeviceGetMaxPcieLinkGeneration)
+NVML_NUMBER(nvml_pcie_lanes_supported, nvmlDeviceGetMaxPcieLinkWidth)
+NVML_NUMBER(nvml_pcie_generation_used, nvmlDeviceGetCurrPcieLinkGeneration)
+NVML_NUMBER(nvml_pcie_lanes, nvmlDeviceGetCurrPcieLinkWidth)
 
 /* Counts the listed processes other than this process. */
 static struct maybe_u32 count_others(const struct nvml *n, nvml_processes_function list_processes)

@@ -27,8 +27,11 @@ uint32_t nvml_list(struct nvml *n, struct gpu_identity *out, uint32_t max);
 /* Returns N of the device file /dev/nvidiaN. */
 struct maybe_u32 nvml_minor(const struct nvml *n);
 struct maybe_u32 nvml_sm_clock_khz(const struct nvml *n);
-/* Report the PCIe link: the generation that the GPU and its slot support, and the lanes in use. */
+/* Report the PCIe link that the GPU and its slot support, and the link in use. The generation in
+ * use of an idle GPU is the first one, so read it after a kernel. */
 struct maybe_u32 nvml_pcie_generation(const struct nvml *n);
+struct maybe_u32 nvml_pcie_lanes_supported(const struct nvml *n);
+struct maybe_u32 nvml_pcie_generation_used(const struct nvml *n);
 struct maybe_u32 nvml_pcie_lanes(const struct nvml *n);
 /* Returns the percentage of the last sample period in which any process had a kernel on the GPU. A
  * period is a sixth of a second to a second. Call it before the first kernel of this process. */

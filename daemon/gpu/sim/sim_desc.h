@@ -97,6 +97,7 @@
  *   pcie=5@16          link to the host: generation 5, 16 lanes; default 0 means not reported
  *   domains=2@66       locality domains that the driver reports, and SMs of each domain; default 0
  *                      means that the driver does not support the attributes
+ *   link=3@16          generation and lanes of this link that are in use; default: those of pcie=
  *   host_memory=64G    memory of the host, for the kinds of memory below; default 0 means
  *                      that no such kind is probed
  *   host_nodes=2@20    NUMA nodes of the host, and the largest GB/s of memory that is not on node
@@ -263,6 +264,8 @@ struct sim_desc {
     uint32_t pcie_lanes;
     uint32_t domains; /* locality domains; 0 means not supported */
     uint32_t domain_sms;
+    uint32_t link_generation; /* generation and lanes in use; 0 means the supported ones */
+    uint32_t link_lanes;
     struct sim_kind kinds[MEMORY_KIND_COUNT]; /* by enum memory_kind */
 };
 
@@ -277,6 +280,18 @@ char *sim_desc_print(const struct sim_desc *desc, char *out, size_t out_size);
 
 /* Returns the virtual range in bytes, or its default if the description has none. */
 uint64_t sim_desc_range(const struct sim_desc *desc);
+
+/* Return the generation and the lanes of the link to the host that are in use; 0 means not
+ * reported. */
+static inline uint32_t sim_desc_generation(const struct sim_desc *desc)
+{
+    return desc->link_generation > 0 ? desc->link_generation : desc->pcie_generation;
+}
+
+static inline uint32_t sim_desc_lanes(const struct sim_desc *desc)
+{
+    return desc->link_lanes > 0 ? desc->link_lanes : desc->pcie_lanes;
+}
 
 /* Describes the memory of this kind as a separate GPU with a range of this length, so that the same
  * model answers its probes. The kind must exist. `node` is the same as in probe_spec. */

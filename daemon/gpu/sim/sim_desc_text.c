@@ -106,6 +106,8 @@ static const struct field fields[] = {
     {"@", SECOND, {SIM_U32, AT(pcie_lanes), MAX_PCIE}, "expected @<lanes>"},
     {"domains", NUMBER, {SIM_U32, AT(domains), REACH_MAX_SMS}, NULL},
     {"@", SECOND, {SIM_U32, AT(domain_sms), REACH_MAX_SMS}, "expected @<SMs>"},
+    {"link", NUMBER, {SIM_U32, AT(link_generation), MAX_PCIE}, NULL},
+    {"@", SECOND, {SIM_U32, AT(link_lanes), MAX_PCIE}, "expected @<lanes>"},
     {"managed-device", KIND, {SIM_U32, 0, MEMORY_MANAGED_DEVICE}, NULL},
     {"host-pinned", KIND, {SIM_U32, 0, MEMORY_HOST_PINNED}, NULL},
     {"host-virtual", KIND, {SIM_U32, 0, MEMORY_HOST_VIRTUAL}, NULL},

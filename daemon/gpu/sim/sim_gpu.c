@@ -122,6 +122,11 @@ static enum status find_gpu(const struct gpu_options *options, const char *uuid,
     return err_set(err, STATUS_NOT_FOUND, "there is no simulated GPU with UUID %.64s", uuid);
 }
 
+static struct maybe_u32 known_if_given(uint32_t number)
+{
+    return number > 0 ? KNOWN_U32(number) : UNKNOWN_U32(REASON_NOT_MEASURED);
+}
+
 /* Simulated memory costs nothing, but the limits of a real GPU apply here too. */
 static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
 {
@@ -152,14 +157,11 @@ static void set_limits(struct sim_gpu *gpu, const struct gpu_options *options)
         .shared_sm_bytes = d->shared.sm_bytes,
         .shared_block_bytes = d->shared.block_bytes,
         .cluster_sms = d->clusters.largest,
-        .pcie_generation = d->pcie_generation > 0 ? KNOWN_U32(d->pcie_generation)
-                                                  : UNKNOWN_U32(REASON_NOT_MEASURED),
-        .pcie_lanes =
-            d->pcie_lanes > 0 ? KNOWN_U32(d->pcie_lanes) : UNKNOWN_U32(REASON_NOT_MEASURED),
-        .locality_domains =
-            d->domains > 0 ? KNOWN_U32(d->domains) : UNKNOWN_U32(REASON_NOT_MEASURED),
-        .locality_domain_sms =
-            d->domain_sms > 0 ? KNOWN_U32(d->domain_sms) : UNKNOWN_U32(REASON_NOT_MEASURED),
+        .locality_domains = known_if_given(d->domains),
+        .locality_domain_sms = known_if_given(d->domain_sms),
+        .pcie_generation = known_if_given(d->pcie_generation),
+        .pcie_lanes_supported = known_if_given(d->pcie_lanes),
+        .pcie_lanes = known_if_given(sim_desc_lanes(d)),
     };
     if (options->host_memory_bytes && options->host_memory_bytes < gpu->limits.host_memory_bytes)
         gpu->limits.host_memory_bytes = options->host_memory_bytes;
@@ -285,6 +287,7 @@ static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struc
         out->conditions.interruptions = KNOWN_U32(sim_machine_interruptions(machine));
     out->conditions.duration_ns = clock_monotonic() - start;
     out->conditions.sm_clock_khz = clock_of(sim);
+    out->conditions.pcie_generation = known_if_given(sim_desc_generation(d));
     return s;
 }
 

@@ -225,6 +225,7 @@ struct observation any_observation(struct rng *r)
         .interruptions = any_u32(r),
         .uncorrected_errors = any_u64(r),
         .xid = any_u64(r),
+        .pcie_generation = any_u32(r),
     };
     o.assessment.verdict = (enum verdict)rng_below(r, 3);
     if (o.assessment.verdict != VERDICT_CLEAN)

@@ -93,6 +93,9 @@ static void nothing_observed_is_nothing_claimed(void **state)
 
 static void link_and_domains_are_what_the_source_reports(void **state)
 {
+    /* The link falls back while the GPU is idle. */
+    const struct maybe_u32 generations[] = {UNKNOWN_U32(REASON_NOT_REPORTED), KNOWN_U32(4),
+                                            KNOWN_U32(1), UNKNOWN_U32(REASON_NOT_REPORTED)};
     struct paper_gpu gpu;
     struct observation_set set;
     struct fingerprint fp;
@@ -101,13 +104,21 @@ static void link_and_domains_are_what_the_source_reports(void **state)
     (void)state;
     paper_gpu_init(&gpu);
     gpu.limits.pcie_generation = KNOWN_U32(5);
+    gpu.limits.pcie_lanes_supported = KNOWN_U32(16);
     gpu.limits.pcie_lanes = UNKNOWN_U32(REASON_NOT_REPORTED);
     gpu.limits.locality_domains = KNOWN_U32(2);
     gpu.limits.locality_domain_sms = UNKNOWN_U32(REASON_NOT_SUPPORTED);
     paper_gpu_begin(&gpu, &set);
+    for (size_t i = 0; i < sizeof generations / sizeof generations[0]; i++) {
+        struct observation o = {.result.conditions.pcie_generation = generations[i]};
+
+        assert_int_equal(observation_set_add(&set, &o, &err), STATUS_OK);
+    }
     assert_int_equal(analysis_derive(&set, DEPTH_QUICK, &fp, &err), STATUS_OK);
     assert_int_equal(fingerprint_check(&fp, &err), STATUS_OK);
     assert_int_equal(fp.conditions.pcie_generation.v, 5);
+    assert_int_equal(fp.conditions.pcie_generation_used.v, 4);
+    assert_int_equal(fp.conditions.pcie_lanes_supported.v, 16);
     assert_int_equal(fp.conditions.pcie_lanes.reason, REASON_NOT_REPORTED);
     assert_int_equal(fp.l2.locality_domains.v, 2);
     assert_int_equal(fp.l2.locality_domain_sms.reason, REASON_NOT_SUPPORTED);

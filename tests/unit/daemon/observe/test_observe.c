@@ -412,6 +412,7 @@ static void test_limits(void **state)
                                       .host_total_bytes = 5,
                                       .host_nodes = 0xb,
                                       .pcie_generation = KNOWN_U32(6),
+                                      .pcie_lanes_supported = KNOWN_U32(16),
                                       .pcie_lanes = UNKNOWN_U32(REASON_NOT_REPORTED),
                                       .locality_domains = KNOWN_U32(2),
                                       .locality_domain_sms = UNKNOWN_U32(REASON_NOT_SUPPORTED),
@@ -430,6 +431,11 @@ static void test_limits(void **state)
     assert_int_equal(out.locality_domains.v, 2);
     assert_int_equal(out.locality_domain_sms.reason, REASON_NOT_SUPPORTED);
     assert_same_json(AS_JSON(gpu_limits_write, &limits), AS_JSON(gpu_limits_write, &out));
+    assert_int_equal(out.pcie_lanes_supported.v, 16);
+    json_object_del(json, "pcie_lanes_supported");
+    assert_int_equal(gpu_limits_from_json(json, &out, &err), STATUS_OK);
+    assert_int_equal(out.pcie_generation.v, 6);
+    assert_int_equal(out.pcie_lanes_supported.reason, REASON_NOT_MEASURED);
     json_object_del(json, "pcie_generation");
     json_object_del(json, "pcie_lanes");
     json_object_del(json, "pcie_lanes_reason");
