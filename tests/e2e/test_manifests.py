@@ -74,6 +74,40 @@ def no_container_may_more_than_it_needs():
         assert "nvidia.com/gpu" not in str(container["resources"]), "it would take a GPU from the jobs"
 
 
+def is_selected(node, terms):
+    """Returns whether a node with these labels matches the terms of a node affinity, as the scheduler matches them."""
+    return any(all((node.get(e["key"]) in e["values"]) == (e["operator"] == "In") for e in term["matchExpressions"])
+               for term in terms)
+
+
+@case
+def the_pod_leaves_a_node_that_the_gpu_operator_pauses():
+    affinity = lib_manifest.pod()["spec"]["affinity"]["nodeAffinity"]
+    terms = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert {e["operator"] for term in terms for e in term["matchExpressions"]} <= {"In", "NotIn"}, terms
+    operands = ("nvidia.com/gpu.deploy.client", "nvidia.com/gpu.deploy.device-plugin")
+    for gpu in ("feature.node.kubernetes.io/pci-10de.present", "feature.node.kubernetes.io/pci-0302_10de.present",
+                "nvidia.com/gpu.present"):
+        node = {gpu: "true", "kubernetes.io/os": "linux"}
+        assert is_selected(node, terms), "without the operator"
+        assert is_selected({**node, **dict.fromkeys(operands, "true")}, terms)
+        assert is_selected({**node, operands[1]: "false"}, terms), "the operator deploys no device plugin"
+        for operand in operands:
+            for why in ("driver-upgrade", "mig-change"):
+                assert not is_selected({**node, **dict.fromkeys(operands, "true"), operand: "paused-for-" + why}, terms)
+    assert not is_selected(dict.fromkeys(operands, "true"), terms), "no GPU"
+
+
+@case
+def the_memory_limit_lets_the_cliff_of_host_memory_be_seen():
+    """Probes of host memory take a quarter of what the limit leaves. The driver takes less than 1 GiB of the limit."""
+    source = read("daemon", "campaign", "memory_probes.c")
+    range_mib = int(re.search(r"\[DEPTH_FULL\] = \{\d+, (\d+) \* MIB", source).group(1))
+    share = int(re.search(r"HOST_SHARE = (\d+)", read("daemon", "gpu", "cuda", "host_memory.c")).group(1))
+    limit = lib_manifest.containers()["reachd"]["resources"]["limits"]["memory"]
+    assert (int(limit.removesuffix("Gi")) - 1) * 1024 // share >= range_mib, limit
+
+
 @case
 def volumes_and_mounts_belong_together():
     volumes = {v["name"] for v in lib_manifest.pod()["spec"]["volumes"]}
