@@ -64,8 +64,9 @@ bool handlers_check_measured(const struct handlers_context *c, const struct requ
     if (gpu->state == GPU_STATE_QUEUED || gpu->state == GPU_STATE_MEASURING)
         p.next_step = "Wait for the measurement: GET /v1/gpus/{gpu} shows its state.";
     if (identity_is_divided(&gpu->identity)) {
-        p.title = "This GPU is divided by MIG.";
-        p.next_step = "Request one of the MIG instances that GET /v1/gpus lists (MIG-..).";
+        p.title =
+            gpu->identity.mig ? "This GPU is divided by MIG." : "This GPU is divided by MLOPart.";
+        p.next_step = "Request one of the instances of the GPU that GET /v1/gpus lists.";
     }
     reply_refusal(reply, request, &p, "GPU %s has no fingerprint; its state is %s%s%.250s",
                   gpu->identity.uuid, gpu_state_name(gpu->state), failed ? ": " : "",

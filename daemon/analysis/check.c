@@ -89,6 +89,9 @@ void check_identity(const struct gpu_identity *then, const struct gpu_identity *
     if (then->mig != now->mig)
         find(out, CHECK_CHANGED, "MIG was %s and is %s", then->mig ? "on" : "off",
              now->mig ? "on" : "off");
+    if (then->mlopart != now->mlopart)
+        find(out, CHECK_CHANGED, "MLOPart was %s and is %s", then->mlopart ? "on" : "off",
+             now->mlopart ? "on" : "off");
     if (then->sm_count != now->sm_count)
         find(out, CHECK_CHANGED, "the number of SMs was %u and is %u", then->sm_count,
              now->sm_count);

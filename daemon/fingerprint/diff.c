@@ -56,9 +56,11 @@ static void compare_identity(const struct gpu_identity *a, const struct gpu_iden
     compare_count(out, other, "compute capability",
                   (uint64_t)a->compute_major * 10 + a->compute_minor,
                   (uint64_t)b->compute_major * 10 + b->compute_minor);
-    /* A MIG instance has only a part of the SMs and of the memory, and ECC uses some memory. */
-    compare_count(out, a->mig == b->mig ? other : FINGERPRINT_CHANGED, "SMs", a->sm_count,
-                  b->sm_count);
+    /* An instance has only a part of the SMs and of the memory, and ECC uses some memory. */
+    compare_count(out, a->mig == b->mig && a->mlopart == b->mlopart ? other : FINGERPRINT_CHANGED,
+                  "SMs", a->sm_count, b->sm_count);
+    compare_text(out, FINGERPRINT_CHANGED, "MLOPart", a->mlopart ? "on" : "off",
+                 b->mlopart ? "on" : "off");
     compare_text(out, FINGERPRINT_CHANGED, "MIG", a->mig ? "on" : "off", b->mig ? "on" : "off");
     compare_count(out, FINGERPRINT_CHANGED, "memory in bytes", a->memory_bytes, b->memory_bytes);
     if (a->l2_cache_bytes && b->l2_cache_bytes)

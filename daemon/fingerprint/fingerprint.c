@@ -165,7 +165,7 @@ static uint64_t hash_chip(uint64_t h, const struct gpu_identity *id)
     h = hash_u64(h, id->sm_count);
     h = hash_u64(h, id->memory_bytes);
     h = hash_u64(h, id->l2_cache_bytes);
-    h = hash_u64(h, id->mig);
+    h = hash_u64(h, (uint64_t)id->mig | (uint64_t)id->mlopart << 1);
     return hash_u64(h, (uint64_t)id->origin);
 }
 

@@ -33,6 +33,9 @@ static bool identities_differ(const struct gpu_identity *a, const struct gpu_ide
     if (a->mig != b->mig)
         return differs(reason, "MIG mode was %s and is %s", a->mig ? "on" : "off",
                        b->mig ? "on" : "off");
+    if (a->mlopart != b->mlopart)
+        return differs(reason, "MLOPart was %s and is %s", a->mlopart ? "on" : "off",
+                       b->mlopart ? "on" : "off");
     if (a->sm_count != b->sm_count)
         return differs(reason, "the number of SMs was %u and is %u", a->sm_count, b->sm_count);
     if (a->memory_bytes != b->memory_bytes)

@@ -5,7 +5,7 @@
  *     listed, and expected           it is in the store at the start: checked, or measured if
  * changed listed, and lost               it is back: checked, or measured if it has no fingerprint
  *     listed with another identity   (driver, SMs, memory) its fingerprint is stale
- *     listed, and divided by MIG     it has no results; its instances count as GPUs
+ *     listed, and divided            it has no results; its instances count as GPUs
  *     listed, and whole again        its fingerprint in the store is checked
  *     listed with an error           the driver cannot identify it: it has failed, with the reason
  *     not listed                     it is lost until it is back or an administrator forgets it
@@ -153,7 +153,8 @@ static const struct gpu_identity *find_at(const struct gpu_listing *listing,
 {
     for (uint32_t i = 0; i < listing->count; i++) {
         if (identity_is_same_address(&listing->gpus[i].identity, lost) &&
-            lost->mig == listing->gpus[i].identity.mig)
+            lost->mig == listing->gpus[i].identity.mig &&
+            lost->mlopart == listing->gpus[i].identity.mlopart)
             return &listing->gpus[i].identity;
     }
     return NULL;

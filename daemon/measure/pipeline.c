@@ -105,7 +105,7 @@ void pipeline_stop(struct pipeline *take)
     free(take);
 }
 
-/* Returns whether the GPU is divided by MIG. The error then lists the instances of the GPU. The
+/* Returns whether the GPU is divided. The error then lists the instances of the GPU. The
  * mutex is held. */
 static bool pipeline_is_divided(struct pipeline *p, const struct gpu_thread *thread,
                                 struct err *err)

@@ -51,7 +51,7 @@ void pipeline_stop(struct pipeline *take);
 /* Queues a measurement. At most 8 measurements wait for one GPU (STATUS_FULL); a queued measurement
  * of the same depth is joined instead of doubled. Never waits for a measurement. Returns
  * STATUS_NOT_FOUND if there is no such GPU. Returns STATUS_NOT_SUPPORTED if this pipeline measures
- * nothing, or the GPU is divided by MIG. */
+ * nothing, or the GPU is divided. */
 enum status pipeline_submit(struct pipeline *p, const char *uuid, enum depth depth,
                             struct measurement *out, struct err *err);
 

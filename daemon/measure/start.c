@@ -157,7 +157,7 @@ static bool pipeline_will_queue(const struct pipeline *p, const struct snapshot_
     return pipeline_can_check(gpu) ? p->options.check_known : p->options.measure_unknown;
 }
 
-/* Sets the error of a GPU that is divided by MIG. The error names the instances of the GPU. */
+/* Sets the error of a divided GPU. The error names the instances of the GPU. */
 static void pipeline_explain_divided(const struct snapshot *s, struct snapshot_gpu *gpu)
 {
     char names[300] = "";
@@ -166,7 +166,7 @@ static void pipeline_explain_divided(const struct snapshot *s, struct snapshot_g
 
     for (uint32_t i = 0; i < s->gpu_count; i++) {
         const struct gpu_identity *const other = &s->gpus[i].identity;
-        if (s->gpus[i].state == GPU_STATE_LOST || identity_is_divided(other) || !other->mig ||
+        if (s->gpus[i].state == GPU_STATE_LOST || !identity_is_instance(other) ||
             strcmp(other->pci_bus_id, gpu->identity.pci_bus_id) != 0)
             continue;
         if (n < sizeof names)
@@ -175,8 +175,9 @@ static void pipeline_explain_divided(const struct snapshot *s, struct snapshot_g
         count++;
     }
     err_set_hint(&gpu->last_error, STATUS_NOT_SUPPORTED,
-                 "Request one of the MIG instances that GET /v1/gpus lists (MIG-..).",
-                 "the GPU is divided by MIG, and %u of its instances can be used%s", count, names);
+                 "Request one of the instances of the GPU that GET /v1/gpus lists.",
+                 "the GPU is divided by %s, and %u of its instances can be used%s",
+                 identity_division(&gpu->identity), count, names);
 }
 
 /* Queues a full measurement for every GPU of `which` without a valid fingerprint, and a check for

@@ -52,8 +52,8 @@ static bool has_file(const char *files, const struct snapshot_gpu *gpu)
  * and Slurm count it. */
 static bool is_counted(const struct snapshot_gpu *gpu, const struct counting *c)
 {
-    return gpu->state != GPU_STATE_LOST &&
-           (!gpu->identity.mig || identity_is_divided(&gpu->identity)) && has_file(c->files, gpu);
+    return gpu->state != GPU_STATE_LOST && !identity_is_instance(&gpu->identity) &&
+           has_file(c->files, gpu);
 }
 
 /* Returns whether each file of the list belongs to a GPU that is counted. */

@@ -20,9 +20,9 @@ static uint64_t address_of(const struct gpu_identity *id)
     return address;
 }
 
-static bool is_instance(const struct gpu_identity *id)
+const char *identity_division(const struct gpu_identity *id)
 {
-    return id->mig && !identity_is_divided(id);
+    return id->mig ? "MIG" : id->mlopart ? "MLOPart" : "nothing";
 }
 
 bool identity_is_same_address(const struct gpu_identity *a, const struct gpu_identity *b)
@@ -41,7 +41,7 @@ int identity_compare(const struct gpu_identity *a, const struct gpu_identity *b)
         return x < y ? -1 : 1;
     if (x == UINT64_MAX)
         return 0;
-    if (is_instance(a) != is_instance(b))
-        return is_instance(a) ? 1 : -1;
+    if (identity_is_instance(a) != identity_is_instance(b))
+        return identity_is_instance(a) ? 1 : -1;
     return strcasecmp(a->uuid, b->uuid);
 }

@@ -39,7 +39,8 @@ struct gpu_identity {
     char driver_version[32]; /* "580.159.04"; without NVML, the CUDA version */
     char cuda_version[16];   /* version of the driver's CUDA: "13.0" */
     bool mig;                /* this is a MIG instance, or MIG mode is on */
-    enum origin origin;      /* ORIGIN_IMPORTED if it is not a GPU of this node */
+    bool mlopart;       /* this is an MLOPart device, or MPS divides the GPU into such devices */
+    enum origin origin; /* ORIGIN_IMPORTED if it is not a GPU of this node */
 };
 
 /* Returns whether two texts name the same GPU. Case is ignored. The prefix, which marks a GPU or an
@@ -65,7 +66,7 @@ static inline bool identity_is_prefix(const char *text, const char *uuid)
 }
 
 /* Compares GPUs in their documented order, which is the order of their indices: by PCI address
- * (domain, bus, device). At one address the GPU comes first, then its MIG instances by UUID. GPUs
+ * (domain, bus, device). At one address the GPU comes first, then its instances by UUID. GPUs
  * without an address are last and equal. Returns a value below, equal to or above 0, like for
  * qsort. */
 int identity_compare(const struct gpu_identity *a, const struct gpu_identity *b);
@@ -73,11 +74,20 @@ int identity_compare(const struct gpu_identity *a, const struct gpu_identity *b)
 /* Returns whether two GPUs have the same PCI address. Returns false if either GPU has none. */
 bool identity_is_same_address(const struct gpu_identity *a, const struct gpu_identity *b);
 
-/* Returns whether MIG divides the GPU. Its instances count as GPUs with its pci_bus_id, and no
- * process can use the GPU as a whole. */
+/* Returns whether MIG or MLOPart divides the GPU. Its instances count as GPUs with its pci_bus_id,
+ * and no process can use the GPU as a whole. */
 static inline bool identity_is_divided(const struct gpu_identity *id)
 {
-    return id->mig && id->sm_count == 0;
+    return (id->mig || id->mlopart) && id->sm_count == 0;
 }
+
+/* Returns whether this is an instance of a divided GPU: of MIG, or a device of MLOPart. */
+static inline bool identity_is_instance(const struct gpu_identity *id)
+{
+    return (id->mig || id->mlopart) && id->sm_count > 0;
+}
+
+/* Returns the name of what divides a GPU: "MIG", "MLOPart", or "nothing". */
+const char *identity_division(const struct gpu_identity *id);
 
 #endif

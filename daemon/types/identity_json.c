@@ -15,6 +15,10 @@ enum { CAPABILITY_BYTES = 24 };
 
 static const struct json_names origins = {origin_name, ORIGIN_IMPORTED + 1};
 
+/* Present only if it is true, so that documents of other GPUs do not change. */
+static const struct json_field mlopart = {"mlopart", JSON_FIELD_BOOL, AT(mlopart),
+                                          .optional = true};
+
 /* The compute capability is written after the first four fields. */
 static const struct json_field fields[] = {
     {"uuid", JSON_FIELD_TEXT, TEXT(uuid)},
@@ -42,6 +46,8 @@ void identity_json_write_members(struct json_writer *t, const struct gpu_identit
     json_fields_write(t, fields, BEFORE_CAPABILITY, 0, id);
     json_writer_text(t, "compute_capability", capability);
     json_fields_write(t, fields + BEFORE_CAPABILITY, AFTER_CAPABILITY, 0, id);
+    if (id->mlopart)
+        json_fields_write(t, &mlopart, 1, 0, id);
 }
 
 void identity_json_write(struct json_writer *t, const char *name, const struct gpu_identity *id)
@@ -79,5 +85,6 @@ enum status identity_json_read(struct json_reader *in, struct gpu_identity *out)
     json_fields_read(in, fields, BEFORE_CAPABILITY, 0, out);
     read_capability(in, out);
     json_fields_read(in, fields + BEFORE_CAPABILITY, AFTER_CAPABILITY, 0, out);
+    json_fields_read(in, &mlopart, 1, 0, out);
     return json_reader_end(in);
 }

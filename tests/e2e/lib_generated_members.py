@@ -29,6 +29,7 @@ GPU = {
     "driver_version": {"type": "string"},
     "cuda_version": {"type": ["string", "null"], "description": "The CUDA version of the driver, or null for a simulated GPU."},
     "mig": {"type": "boolean", "description": "True for a MIG instance, and if MIG mode is on."},
+    "mlopart": {"type": "boolean", "description": "True for an MLOPart device (MPS), else absent."},
     "origin": {"$ref": "#/$defs/origin"},
 }
 SOURCE = {"id": ID, "depth": {"enum": DEPTHS}, "taken_at": {"$ref": "#/$defs/time"}}
@@ -60,7 +61,7 @@ LOST = {"type": "object", "properties": {"group": {"type": "integer", "minimum":
 def fixed_defs(table):
     method = {"anyOf": [{"$ref": "#/$defs/method"}, {"type": "null"}]}
     return {
-        "gpu": {"type": "object", "properties": GPU, "required": [name for name in GPU if not name.endswith("_reason")],
+        "gpu": {"type": "object", "properties": GPU, "required": [name for name in GPU if name != "mlopart" and not name.endswith("_reason")],
                 "allOf": [reason_rule("l2_cache_bytes", True)]},
         "origin": {"enum": ["measured", "simulated", "imported"],
                    "description": "The source of the numbers: measured on hardware, simulated by a model, or imported from raw "

@@ -4,6 +4,7 @@ every output that contains them."""
 import json
 import os
 import re
+import signal
 import xml.etree.ElementTree as ElementTree
 
 import common
@@ -131,6 +132,95 @@ def a_driver_without_the_attributes_says_so():
     equal((l2["locality_domains_reason"], l2["locality_domain_sms_reason"]), ("not-supported", "not-supported"))
     assert "sides_match_domains" not in l2, l2
     assert "locality" not in output(daemon, REACHCTL, "map") + output(daemon, HWLOC) + output(daemon, DRA, "--node", "n1")
+    daemon.stop()
+
+
+# MLOPart: each of the two devices is one die of the chip, with its half of the memory.
+WHOLE = "gpu=" + CHIP + " domains=2@8|bus=1"
+HALF = ("mlopart=cc=10.3 sms=8 memory=512M l2cache=8M latency=200 noise=gauss:1 l1=16@1M/sm;miss=10 l2=64@2M/4;miss=90;"
+        "miss_ns=7.5 plateau=250 domains=1@8 name=DUO-part uuid=SIM-part")
+OTHER = ("gpu=sms=4 memory=512M l2cache=8M latency=200 noise=gauss:1 l1=16@1M/sm;miss=10 l2=64@2M/4;miss=90;miss_ns=7.5 "
+         "plateau=250 uuid=SIM-other|bus=2")
+node_path = os.path.join(common.folder, "node")
+
+
+def has(*items):
+    """Sets the GPUs of the node at once, because a worker may be reading them."""
+    with open(node_path + ".new", "w", encoding="utf-8") as file:
+        file.write("|\n".join(items))
+    os.rename(node_path + ".new", node_path)
+
+
+def node(*items):
+    if not os.path.exists(LIBRARY):
+        raise common.Skip("the stand-in driver is not built")
+    has(*items)
+    environment = {"FAKECUDA": "@" + node_path, "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)}
+    return common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", environment=environment)
+
+
+def reach(daemon, *wanted):
+    """Waits until the GPUs have these states, and returns them."""
+    def there():
+        gpus = daemon.gpus()
+        return gpus if [gpu["state"] for gpu in gpus] == list(wanted) else None
+    return common.until(f"states {wanted}", there)
+
+
+def measured(daemon, gpu):
+    equal(daemon.finished(daemon.submit(gpu, "quick"))["state"], "done", daemon.log())
+    return daemon.json(f"/v1/gpus/{gpu}/fingerprint")
+
+
+@case
+def each_mlopart_device_is_a_gpu_of_its_own():
+    daemon = node(WHOLE, HALF + "-a", HALF + "-b", OTHER)
+    parent, *parts, other = reach(daemon, *["unknown"] * 4)
+    equal([gpu.get("mlopart") for gpu in (parent, *parts, other)], [True, True, True, None])
+    equal([gpu["mig"] for gpu in (parent, *parts, other)], [False] * 4)
+    equal([(gpu["sm_count"], gpu["memory_bytes"] >> 20) for gpu in (parent, *parts, other)],
+          [(0, 1024), (8, 512), (8, 512), (4, 512)])
+    equal({gpu["pci_bus_id"] for gpu in parts}, {parent["pci_bus_id"]})
+    assert other["pci_bus_id"] != parent["pci_bus_id"]
+    equal(len({gpu["uuid"] for gpu in (parent, *parts, other)}), 4)
+    for part in parts:
+        assert part["uuid"] in parent["last_error"]["text"], parent
+        fp = measured(daemon, part["uuid"])
+        equal((fp["gpu"]["uuid"], fp["gpu"]["mlopart"], fp["l2"]["locality_domains"]), (part["uuid"], True, 1))
+    measured(daemon, other["uuid"])
+    problem = daemon.get(f"/v1/gpus/{parent['uuid']}/plan?bytes=512MiB")
+    equal((problem.status, problem.json()["title"]), (409, "This GPU is divided by MLOPart."))
+    devices = {lib_dra.values(device)["reachd.internal/uuid"]: lib_dra.values(device) for device in
+               lib_dra.check(json.loads(output(daemon, DRA, "--node", "n1"))).values()}
+    equal(set(devices), {gpu["uuid"] for gpu in (*parts, other)})
+    for part in parts:
+        told = devices[part["uuid"]]
+        equal((told["reachd.internal/mlopart"], told["reachd.internal/parentPciBusID"]), (True, parent["pci_bus_id"]))
+    assert "reachd.internal/mlopart" not in devices[other["uuid"]]
+    uuids = [i.get("value") for i in ElementTree.fromstring(output(daemon, HWLOC)).iter("info") if i.get("name") == "ReachUUID"]
+    equal(uuids, [gpu["uuid"] for gpu in (*parts, other)])
+    listed = json.loads(output(daemon, REACHCTL, "map", "--all", "--json"))["gpus"]
+    equal([entry["map"] is not None for entry in listed], [False, True, True, True])
+    daemon.process.send_signal(signal.SIGHUP)  # nothing has changed
+    equal([gpu["uuid"] for gpu in reach(daemon, "unknown", "ready", "ready", "ready")],
+          [gpu["uuid"] for gpu in (parent, *parts, other)])
+    daemon.stop()
+
+
+@case
+def mps_divides_a_gpu_and_makes_it_whole_again():
+    daemon = node(WHOLE)
+    uuid, known = daemon.gpus()[0]["uuid"], measured(daemon, 0)["id"]
+    has(WHOLE, HALF + "-a", HALF + "-b")
+    daemon.process.send_signal(signal.SIGHUP)
+    parent, *parts = reach(daemon, "unknown", "unknown", "unknown")
+    equal((parent["uuid"], parent["fingerprint_id"]), (uuid, None))
+    equal([part["pci_bus_id"] for part in parts], [parent["pci_bus_id"]] * 2)
+    measured(daemon, parts[0]["uuid"])
+    has(WHOLE)
+    daemon.process.send_signal(signal.SIGHUP)
+    gpus = {gpu["uuid"]: gpu for gpu in reach(daemon, "ready", "lost", "lost")}
+    equal((gpus[uuid]["fingerprint_id"], "mlopart" in gpus[uuid]), (known, False))
     daemon.stop()
 
 

@@ -54,6 +54,21 @@ static int add_mig(const char *item, const char *text, struct control *c)
     return text[0] ? add_board(item, text, at, c) : 0;
 }
 
+/* The item "mlopart=<description>" adds an MLOPart device of the last GPU. */
+static int add_part(const char *item, const char *text, struct control *c)
+{
+    int at = (int)c->board_count - 1;
+    while (at >= 0 && c->boards[at].parent >= 0)
+        at--;
+    if (at < 0)
+        return complain(item, "a GPU belongs before it");
+    c->boards[at].has_parts = true;
+    if (add_board(item, text, at, c) != 0)
+        return -1;
+    c->boards[c->board_count - 1].is_part = true;
+    return 0;
+}
+
 static void see(struct control *c, uint32_t board)
 {
     if (c->gpu_count == REACH_MAX_GPUS)
@@ -62,7 +77,8 @@ static void see(struct control *c, uint32_t board)
     c->gpus[c->gpu_count++] = c->boards[board].desc;
 }
 
-/* Lists the whole GPUs in the order in which CUDA numbers them; returns their number. */
+/* Lists the whole GPUs, or their MLOPart devices, in the order in which CUDA numbers them. Returns
+ * their number. */
 static uint32_t in_order(const struct control *c, const char *order, uint32_t out[REACH_MAX_GPUS])
 {
     const bool by_address = order && strcmp(order, "PCI_BUS_ID") == 0;
@@ -70,7 +86,7 @@ static uint32_t in_order(const struct control *c, const char *order, uint32_t ou
 
     for (uint32_t i = 0; i < c->board_count; i++) {
         uint32_t at = n;
-        if (c->boards[i].parent >= 0)
+        if (c->boards[i].has_parts || (c->boards[i].parent >= 0 && !c->boards[i].is_part))
             continue;
         for (; !by_address && at > 0 &&
                c->boards[out[at - 1]].desc.sm_count < c->boards[i].desc.sm_count;
@@ -116,16 +132,16 @@ void control_see(struct control *c, const char *visible, const char *order)
             see(c, numbered[i]);
     }
     for (uint32_t i = 0; !visible && c->gpu_count == 0 && i < c->board_count; i++) {
-        if (c->boards[i].parent >= 0)
+        if (c->boards[i].parent >= 0 && !c->boards[i].is_part)
             see(c, i);
     }
     for (const char *p = visible; p && *p;) {
         const size_t length = strcspn(p, ",");
         const uint32_t at = named(c, order, p, length);
-        if (at == c->board_count || c->boards[at].has_mig)
+        if (at == c->board_count || c->boards[at].has_mig || c->boards[at].has_parts)
             return; /* devices after an unknown name are not visible */
         see(c, at);
-        if (c->boards[at].parent >= 0)
+        if (c->boards[at].parent >= 0 && !c->boards[at].is_part)
             return; /* a process uses one instance at most */
         p += length + (p[length] == ',');
     }
@@ -144,7 +160,8 @@ void control_uuid(const struct control *c, uint32_t board, unsigned char out_byt
     const uint64_t b = hash_bytes(a, id.uuid, strlen(id.uuid));
     memcpy(out_bytes, &a, sizeof a);
     memcpy(out_bytes + sizeof a, &b, sizeof b);
-    n = snprintf(out_text, 64, "%s", c->boards[board].parent < 0 ? "GPU" : "MIG");
+    n = snprintf(out_text, 64, "%s",
+                 c->boards[board].parent < 0 || c->boards[board].is_part ? "GPU" : "MIG");
     for (int i = 0; i < 16; i++)
         n += snprintf(out_text + n, 64 - (size_t)n, "%s%02x",
                       i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", out_bytes[i]);
@@ -232,6 +249,8 @@ static int read_item(const char *item, struct control *c)
     if ((v = after(item, "minor=")))
         return c->board_count > 0 ? read_number(item, v, &c->boards[c->board_count - 1].minor)
                                   : complain(item, "a GPU belongs before it");
+    if ((v = after(item, "mlopart=")))
+        return add_part(item, v, c);
     if ((v = after(item, "bus=")))
         return c->board_count > 0 ? read_number(item, v, &c->boards[c->board_count - 1].bus)
                                   : complain(item, "a GPU belongs before it");

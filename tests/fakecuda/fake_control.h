@@ -24,10 +24,12 @@ struct fault {
 /* A GPU of the node, or a MIG instance. */
 struct board {
     struct sim_desc desc;
-    int parent; /* index of the board that the MIG instance belongs to; -1 if the board is a GPU */
-    bool has_mig; /* whether MIG mode is on */
-    int bus;      /* bus number of its PCI address */
-    int minor;    /* number of its device file */
+    int parent;     /* index of the board that the instance belongs to; -1 if the board is a GPU */
+    bool has_mig;   /* whether MIG mode is on */
+    bool has_parts; /* whether MPS divides the GPU into MLOPart devices */
+    bool is_part;   /* whether this is an MLOPart device */
+    int bus;        /* bus number of its PCI address */
+    int minor;      /* number of its device file */
 };
 
 struct control {

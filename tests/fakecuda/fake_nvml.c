@@ -35,6 +35,7 @@ int nvmlDeviceGetCount_v2(unsigned *count);
 int nvmlDeviceGetMinorNumber(nvml_device device, unsigned *minor);
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device *out);
 int nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *out);
+int nvmlDeviceGetHandleByPciBusId_v2(const char *pci_bus_id, nvml_device *out);
 int nvmlDeviceGetUUID(nvml_device device, char *out, unsigned size);
 int nvmlDeviceGetName(nvml_device device, char *out, unsigned size);
 int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *out);
@@ -127,7 +128,20 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, nvml_device *out)
     for (uint32_t i = 0; i < fake.control.board_count; i++) {
         *out = &fake.control.boards[i];
         (void)nvmlDeviceGetUUID(*out, text, sizeof text);
-        if (strcmp(text, uuid) == 0)
+        if (strcmp(text, uuid) == 0 && !(*out)->is_part)
+            return NVML_SUCCESS;
+    }
+    return NVML_NOT_FOUND;
+}
+
+int nvmlDeviceGetHandleByPciBusId_v2(const char *pci_bus_id, nvml_device *out)
+{
+    char text[32];
+
+    for (uint32_t i = 0; i < fake.control.board_count; i++) {
+        *out = &fake.control.boards[i];
+        (void)snprintf(text, sizeof text, "0000:%02x:00.0", (unsigned)(*out)->bus);
+        if ((*out)->parent < 0 && strcmp(text, pci_bus_id) == 0)
             return NVML_SUCCESS;
     }
     return NVML_NOT_FOUND;

@@ -43,6 +43,8 @@
  *   mig                            the GPUs are MIG instances, and NVML does not report it
  *   mig=<profile or description>   an instance of the GPU before it; without a description the GPU
  *                                  is in MIG mode and has none
+ *   mlopart=<profile or description>  an MLOPart device of the GPU before it, which CUDA then does
+ *                                  not show; NVML shows only the GPU
  *
  * fakecuda_script.h describes kernels with accesses that a test chooses. CUDA_INJECTION64_PATH
  * names a library that cuInit loads.
@@ -385,7 +387,10 @@ cu_result cuDeviceGetUuid(struct cu_uuid *uuid, cu_device device)
 {
     cu_result r = enter_device("cuDeviceGetUuid", device);
     if (r == CU_SUCCESS)
-        make_uuid(whole_of(device), uuid);
+        make_uuid(fake.control.boards[fake.control.board_of[device]].is_part
+                      ? fake.control.board_of[device]
+                      : whole_of(device),
+                  uuid);
     return r;
 }
 

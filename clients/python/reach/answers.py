@@ -22,6 +22,7 @@ class Identity(Document):
     driver_version: Optional[str]
     cuda_version: Optional[str]
     mig: bool
+    mlopart: bool
     origin: str
 
 

@@ -8,6 +8,10 @@
  *
  * The names come from CUDA_VISIBLE_DEVICES if it is set, else from NVML. Without NVML the names are
  * the numbers of the devices. One more process counts the devices.
+ *
+ * MPS can divide a GPU into MLOPart devices. NVML lists the GPU, and CUDA lists its devices, which
+ * have the PCI address of the GPU and UUIDs of their own. If CUDA does not list a GPU that NVML
+ * lists, all devices are therefore asked by number too.
  */
 #include "gpu/cuda/cuda_list.h"
 
@@ -389,14 +393,50 @@ static enum status names_by_number(const struct gpu_options *options, struct can
 struct listing {
     gpu_found_fn *found;
     void *self;
+    const struct candidates *reported; /* candidates that are not reported again; may be NULL */
 };
+
+static bool is_reported(const struct candidates *all, const struct candidate *c)
+{
+    for (uint32_t i = 0; all && i < all->count; i++)
+        if (all->items[i].gpu.error.status == STATUS_OK && !all->items[i].divided &&
+            strcmp(all->items[i].gpu.identity.uuid, c->gpu.identity.uuid) == 0)
+            return true;
+    return false;
+}
 
 static void report_good(void *self, struct candidate *c)
 {
     const struct listing *const l = self;
 
-    if (c->gpu.error.status == STATUS_OK)
+    if (c->gpu.error.status == STATUS_OK && !is_reported(l->reported, c))
         l->found(l->self, &c->gpu);
+}
+
+/* Returns whether the driver does not list the candidate. */
+static bool is_unlisted(const struct candidate *c)
+{
+    return !c->divided && c->gpu.error.status == STATUS_NO_DRIVER;
+}
+
+/* Marks the GPUs that MLOPart divides: CUDA does not list them, but lists devices at their address.
+ */
+static void mark_divided(struct candidates *all, const struct candidates *numbered)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        struct candidate *const c = &all->items[i];
+        for (uint32_t k = 0; is_unlisted(c) && k < numbered->count; k++) {
+            const struct candidate *const part = &numbered->items[k];
+            if (part->gpu.error.status != STATUS_OK || !part->gpu.identity.mlopart ||
+                !identity_is_same_address(&part->gpu.identity, &c->gpu.identity))
+                continue;
+            c->divided = true;
+            c->gpu.error = (struct err){.status = STATUS_OK};
+            c->gpu.identity.mlopart = true;
+            c->gpu.identity.sm_count = 0;
+            c->gpu.identity.origin = part->gpu.identity.origin;
+        }
+    }
 }
 
 /* Returns whether no candidate found a working driver. */
@@ -411,6 +451,14 @@ static bool all_without_driver(const struct candidates *all)
             return false;
     }
     return any;
+}
+
+static bool any_unlisted(const struct candidates *all)
+{
+    for (uint32_t i = 0; i < all->count; i++)
+        if (is_unlisted(&all->items[i]))
+            return true;
+    return false;
 }
 
 /* Reports the GPUs that are divided, and those that the driver did not identify. An entry of
@@ -433,6 +481,37 @@ static void report_others(struct candidates *all, bool by_variable, const struct
     }
 }
 
+/* Asks the devices by number. If CUDA lists none of the GPUs of `all`, those that are not divided
+ * are removed, and the devices take their place. */
+static enum status list_by_number(const struct gpu_options *options, struct candidates *all,
+                                  const struct listing *l, struct err *err)
+{
+    const bool alone = all->count == 0 || all_without_driver(all);
+    struct listing others = *l;
+    struct candidates *const numbered = calloc(1, sizeof *numbered);
+    uint32_t kept = 0;
+    enum status s;
+
+    if (!numbered)
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a list of GPUs: out of memory");
+    others.reported = all;
+    s = names_by_number(options, numbered, err);
+    if (s != STATUS_OK)
+        goto out;
+    ask_all(options, ask_identity, numbered, report_good, &others);
+    mark_divided(all, numbered);
+    for (uint32_t i = 0; alone && i < all->count; i++)
+        if (all->items[i].divided)
+            all->items[kept++] = all->items[i];
+    if (alone) {
+        all->count = kept;
+        report_others(numbered, false, l);
+    }
+out:
+    free(numbered);
+    return alone ? s : STATUS_OK;
+}
+
 enum status cuda_list(const struct gpu_options *options, gpu_found_fn *found, void *self,
                       struct err *err)
 {
@@ -449,10 +528,8 @@ enum status cuda_list(const struct gpu_options *options, gpu_found_fn *found, vo
         names_of_nvml(all);
     if (s == STATUS_OK)
         ask_all(options, ask_identity, all, report_good, &l);
-    if (s == STATUS_OK && !visible && (all->count == 0 || all_without_driver(all))) {
-        s = names_by_number(options, all, err);
-        if (s == STATUS_OK)
-            ask_all(options, ask_identity, all, report_good, &l);
+    if (s == STATUS_OK && !visible && (all->count == 0 || any_unlisted(all))) {
+        s = list_by_number(options, all, &l, err);
     } else if (s == STATUS_OK && all_without_driver(all)) {
         s = err_set(err, all->items[0].gpu.error.status, "%s, with " VISIBLE_DEVICES "=%s",
                     all->items[0].gpu.error.text, visible);

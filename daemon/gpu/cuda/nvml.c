@@ -71,6 +71,7 @@ typedef nvml_result (*nvml_processes_function)(nvml_device device, unsigned *cou
     X(nvmlShutdown, "", void)                                                                      \
     X(nvmlSystemGetDriverVersion, "", char *out, unsigned size)                                    \
     X(nvmlDeviceGetHandleByUUID, "", const char *uuid, nvml_device *device)                        \
+    X(nvmlDeviceGetHandleByPciBusId, "_v2", const char *pci_bus_id, nvml_device *device)           \
     X(nvmlDeviceGetSerial, "", nvml_device device, char *out, unsigned size)                       \
     X(nvmlDeviceGetMigMode, "", nvml_device device, unsigned *current, unsigned *pending)          \
     X(nvmlDeviceGetCount, "_v2", unsigned *count)                                                  \
@@ -174,8 +175,11 @@ void nvml_identify(struct nvml *n, struct gpu_identity *io)
     io->driver_version[sizeof io->driver_version - 1] = '\0';
     if (!n)
         return;
-    if (!NVML_CALL(n, nvmlDeviceGetHandleByUUID, io->uuid, &n->device))
-        n->device = NULL;
+    if (!NVML_CALL(n, nvmlDeviceGetHandleByUUID, io->uuid, &n->device)) {
+        io->mlopart =
+            !io->mig && NVML_CALL(n, nvmlDeviceGetHandleByPciBusId, io->pci_bus_id, &n->device);
+        n->device = io->mlopart ? n->device : NULL;
+    }
     if (!NVML_DEVICE(n, nvmlDeviceGetSerial, io->serial, sizeof io->serial))
         io->serial[0] = '\0';
     io->serial[sizeof io->serial - 1] = '\0';

@@ -17,8 +17,9 @@ struct nvml;
 struct nvml *nvml_open(void);
 void nvml_close(struct nvml *take);
 
-/* Finds the GPU by its UUID; fills in driver version, serial number ("" if not reported) and MIG.
- */
+/* Finds the GPU by its UUID; fills in driver version, serial number ("" if not reported), MIG and
+ * MLOPart. If NVML lists no such UUID but a GPU at the PCI address, the device is an MLOPart device
+ * of that GPU. Later calls are then about that GPU. */
 void nvml_identify(struct nvml *n, struct gpu_identity *io);
 /* Lists the GPUs by PCI address, without the data that only CUDA reports. A GPU in MIG mode
  * (identity_is_divided) is followed by its instances, which have UUID ("MIG-..") and PCI address.
