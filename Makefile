@@ -12,6 +12,7 @@
 #   make soak       REQUESTS=10000000 of all kinds to one daemon, whose memory must not grow
 #   make portable   a folder that runs elsewhere       make install   DESTDIR= PREFIX=
 #   make deb        Debian packages, under build/deb   make wheel     the Python package, under build/wheel
+#   make ARCH=aarch64 portable   for another architecture, also deb, wheel and test, under build/aarch64
 #   make dist       the files of a release and their checksums, under build/dist
 #   make reference  make the reference set again from docs/measurements
 #   make format     format the C files                 make lint      check the format; clang-tidy, cppcheck, mypy
@@ -32,10 +33,6 @@ VERSION     := 0.1.0
 ABI         := 0
 PREFIX      ?= /usr/local
 DESTDIR     ?=
-# `cc` is the default of make, and a bare machine may lack it; `make deps` installs gcc.
-ifeq ($(origin CC),default)
-CC          := gcc
-endif
 NVCC        ?= $(firstword $(wildcard $(shell command -v nvcc 2>/dev/null) /usr/local/cuda/bin/nvcc))
 CFLAGS      ?=
 LDFLAGS     ?=
@@ -46,6 +43,7 @@ JOBS        := $(shell nproc 2>/dev/null || echo 2)
 # There are two tests for each processor, because scripts wait more than they compute.
 TEST_JOBS   := $(shell expr 2 \* $(JOBS))
 
+include mk/cross.mk
 include mk/sources.mk
 include mk/flags.mk
 
@@ -62,17 +60,17 @@ FORCE:
 .PHONY: FORCE
 
 # ---- all -----------------------------------------------------------------------------------
-EXAMPLES    := $(if $(NVCC),$(patsubst clients/examples/%.cu,build/release/examples/%,$(filter-out %/gups.cu,$(EXAMPLE_SRC))))
+EXAMPLES    := $(if $(NVCC_HOST),$(patsubst clients/examples/%.cu,$(OUT)/release/examples/%,$(filter-out %/gups.cu,$(EXAMPLE_SRC))))
 # reach-gups is the only example that is installed.
-GUPS        := $(if $(NVCC),build/release/reach-gups)
+GUPS        := $(if $(NVCC_HOST),$(OUT)/release/reach-gups)
 # The Python examples need the Python package and the compiled kernels in the same build folder.
-EXAMPLE_PY  := $(patsubst clients/%,build/release/%,$(wildcard clients/examples/*.py) $(PYTHON_SRC))
-EXAMPLE_FAT := $(if $(NVCC),build/release/examples/gather.fatbin)
-INJECTED    := build/release/libreach-profile.so
-PROGRAMS    := build/release/reachd $(if $(CTL_SRC),build/release/reachctl) build/release/reach-lab build/release/reach-profile \
+EXAMPLE_PY  := $(patsubst clients/%,$(OUT)/release/%,$(wildcard clients/examples/*.py) $(PYTHON_SRC))
+EXAMPLE_FAT := $(if $(NVCC),$(OUT)/release/examples/gather.fatbin)
+INJECTED    := $(OUT)/release/libreach-profile.so
+PROGRAMS    := $(OUT)/release/reachd $(if $(CTL_SRC),$(OUT)/release/reachctl) $(OUT)/release/reach-lab $(OUT)/release/reach-profile \
                $(INJECTED) $(EXAMPLES) $(GUPS) $(EXAMPLE_FAT) $(EXAMPLE_PY)
-SPANK       := $(if $(SPANK_H),build/release/reach_spank.so)
-LIBREACH    := $(foreach l,libreach libreach-cuda,$(addprefix build/release/$(l).,so.$(ABI) so a))
+SPANK       := $(if $(SPANK_H),$(OUT)/release/reach_spank.so)
+LIBREACH    := $(foreach l,libreach libreach-cuda,$(addprefix $(OUT)/release/$(l).,so.$(ABI) so a))
 
 .PHONY: all
 all: $(PROGRAMS) $(LIBREACH) $(SPANK)

@@ -24,7 +24,7 @@ plain_tsan    := -O2 -fno-sanitize=all
 # gold, a part of binutils, links a test program in two thirds of the time that ld takes, and in half of it with
 # AddressSanitizer. ThreadSanitizer uses ld: a program that gold links crashes if a limit on the size of files is set.
 test_ld       = $(if $(filter tsan,$(variant)),,$(TEST_LD))
-TEST_LD       = $(call once,TEST_LD,$(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold))
+TEST_LD       = $(call once,TEST_LD,$(if $(shell command -v $(CROSS)ld.gold 2>/dev/null),-fuse-ld=gold))
 link_release  :=
 WRAP_MALLOC   := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 link_asan     := -fsanitize=address,undefined
@@ -38,9 +38,9 @@ without_tsan  := clients/fleet/% clients/examples/% clients/slurm/% daemon/impor
                  daemon/config/% daemon/batch/% daemon/serve.c daemon/analysis/imported/%
 CLANG         ?= clang
 cc_fuzz        = $(CLANG)
-cc_release     = $(CC)
-cc_asan        = $(CC)
-cc_tsan        = $(CC)
+cc_release     = $(CC)$(SYSROOT:%= --sysroot=%)
+cc_asan        = $(CC)$(SYSROOT:%= --sysroot=%)
+cc_tsan        = $(CC)$(SYSROOT:%= --sysroot=%)
 
 # pkg-config runs when a recipe first needs its output, which is then kept. On a bare machine, pkg-config is not
 # installed yet when make reads this file.
@@ -48,16 +48,16 @@ DAEMON_PKGS := libmicrohttpd jansson sqlite3
 CTL_PKGS    := libcurl jansson sqlite3
 TEST_PKGS   := $(DAEMON_PKGS) libcurl cmocka
 once         = $(eval $(1) := $(2))$($(1))
-pkg_config   = $(shell pkg-config $(1) || echo missing-packages-please-run-make-deps)
+pkg_config   = $(shell $(PKG_CONFIG) $(1) || echo missing-packages-please-run-make-deps)
 PKG_CFLAGS   = $(call once,PKG_CFLAGS,$(call pkg_config,--cflags $(DAEMON_PKGS) libcurl))
 DAEMON_LIBS  = $(call once,DAEMON_LIBS,$(call pkg_config,--libs $(DAEMON_PKGS)) -ldl -lm)
 CTL_LIBS     = $(call once,CTL_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) $(PQ_LIBS) -lm)
 TEST_LIBS    = $(call once,TEST_LIBS,$(call pkg_config,--libs $(TEST_PKGS)) $(PQ_LIBS) -ldl -lm)
 # reachctl supports PostgreSQL if libpq is found at build time, and otherwise reports that it does not. NO_LIBPQ=1
 # builds it without PostgreSQL.
-PQ_FOUND     = $(call once,PQ_FOUND,$(if $(NO_LIBPQ),,$(shell pkg-config --exists libpq 2>/dev/null && echo yes)))
-PQ_LIBS      = $(call once,PQ_LIBS,$(if $(PQ_FOUND),$(shell pkg-config --libs libpq)))
-PQ_DEFINES   = $(call once,PQ_DEFINES,$(if $(PQ_FOUND),-DREACH_HAVE_LIBPQ $(shell pkg-config --cflags libpq)))
+PQ_FOUND     = $(call once,PQ_FOUND,$(if $(NO_LIBPQ),,$(shell $(PKG_CONFIG) --exists libpq 2>/dev/null && echo yes)))
+PQ_LIBS      = $(call once,PQ_LIBS,$(if $(PQ_FOUND),$(shell $(PKG_CONFIG) --libs libpq)))
+PQ_DEFINES   = $(call once,PQ_DEFINES,$(if $(PQ_FOUND),-DREACH_HAVE_LIBPQ $(shell $(PKG_CONFIG) --cflags libpq)))
 PQ_SRC      := clients/fleet/db_postgres.c
 EXAMPLE_LIBS = $(call once,EXAMPLE_LIBS,$(call pkg_config,--libs $(CTL_PKGS)) -ldl -lm -lpthread)
 

@@ -2,7 +2,7 @@
 
 # ---- the reference set: one anonymous file for each chip of docs/measurements --------------------
 .PHONY: reference
-reference: build/release/reachctl
+reference: $(OUT)/release/reachctl
 	@rm -f reference/*.json
 	@.ci/reference $< reference
 

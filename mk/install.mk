@@ -2,13 +2,13 @@
 
 # ---- portable, install, clean ----------------------------------------------------------------
 .PHONY: portable install install-built clean deb
-PORTABLE    := build/reachd-$(VERSION)-$(shell uname -m).tar.gz
+PORTABLE    := $(OUT)/reachd-$(VERSION)-$(ARCH).tar.gz
 # All packed files have the time of the commit. In a source archive without git, the Makefile has that time.
 COMMIT_TIME  = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y Makefile))
 
-portable: all $(TOOLS) build/release/portable/libreach.so.$(ABI)
-	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/portable build/portable $(PORTABLE) $(GLIBC_MAX) \
-	    $(PROGRAMS) build/release/portable/libreach.so.$(ABI) build/release/libreach-cuda.so.$(ABI) \
+portable: all $(TOOLS) $(OUT)/release/portable/libreach.so.$(ABI)
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) ARCH=$(ARCH) CROSS=$(CROSS) SYSROOT=$(SYSROOT) .ci/portable $(OUT) $(PORTABLE) $(GLIBC_MAX) \
+	    $(PROGRAMS) $(OUT)/release/portable/libreach.so.$(ABI) $(OUT)/release/libreach-cuda.so.$(ABI) \
 	    $(CLIENT_SCRIPTS) $(SCRIPT_MODULE) -- $(TOOLS) $(call SCRIPT_FILES,gpu) $(call SCRIPT_FILES,gpu/experiments) \
 	    $(call SCRIPT_FILES,gpu/profile) $(wildcard tests/gpu/*.txt) $(call SCRIPT_FILES,bench)
 
@@ -68,8 +68,8 @@ install-built:
 	sed 's|/usr/local/lib|$(LIBDIR)|' clients/slurm/plugstack.conf >$(DESTDIR)$(PREFIX)/share/reachd/slurm/plugstack.conf
 	$(if $(SPANK),install -d $(DESTDIR)$(LIBDIR)/reachd)
 	$(if $(SPANK),install -m 755 $(SPANK) $(DESTDIR)$(LIBDIR)/reachd)
-	install -m 755 build/release/reachd $(if $(CTL_SRC),build/release/reachctl) build/release/reach-lab \
-	    build/release/reach-profile $(GUPS) $(DESTDIR)$(BINDIR)
+	install -m 755 $(OUT)/release/reachd $(if $(CTL_SRC),$(OUT)/release/reachctl) $(OUT)/release/reach-lab \
+	    $(OUT)/release/reach-profile $(GUPS) $(DESTDIR)$(BINDIR)
 	install -D -m 644 -t $(DESTDIR)$(INJECTDIR) $(INJECTED)
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd.service >$(DESTDIR)$(UNITDIR)/reachd.service
 	sed 's|@BINDIR@|$(BINDIR)|g' systemd/reachd-archive.service >$(DESTDIR)$(UNITDIR)/reachd-archive.service
@@ -81,10 +81,10 @@ install-built:
 deb:
 	@.ci/deps deb
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all CUDA_ARCHS="$(RELEASE_ARCHS)"
-	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/deb build/deb $(VERSION)
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/deb $(OUT)/deb $(VERSION)
 
 # Makes the wheel of the Python package, which contains both libraries and reach-profile, under build/wheel.
-WHEEL_LIBS  := $(addprefix build/wheel/,libreach.so.$(ABI) libreach-cuda.so.$(ABI) reach-profile $(notdir $(INJECTED)))
+WHEEL_LIBS  := $(addprefix $(OUT)/wheel/,libreach.so.$(ABI) libreach-cuda.so.$(ABI) reach-profile $(notdir $(INJECTED)))
 .PHONY: wheel wheel-built
 wheel:
 	@.ci/deps wheel
@@ -92,7 +92,7 @@ wheel:
 	@$(MAKE) --no-print-directory wheel-built
 
 wheel-built:
-	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/wheel build/wheel $(GLIBC_MAX) $(WHEEL_LIBS)
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/wheel $(OUT)/wheel $(GLIBC_MAX) $(WHEEL_LIBS)
 
 # Puts all files of a release into one folder. The checkout must be clean.
 .PHONY: dist dist-built
@@ -100,8 +100,8 @@ dist:
 	@for t in portable deb wheel dist-built; do $(MAKE) --no-print-directory $$t || exit 1; done
 
 dist-built:
-	@.ci/dist build/dist reachd-$(VERSION) $(PORTABLE) \
-	    $(filter-out %-dbgsym_$(VERSION)_amd64.deb,$(wildcard build/deb/*.deb)) $(wildcard build/wheel/reachd-*.whl)
+	@.ci/dist $(OUT)/dist reachd-$(VERSION) $(PORTABLE) \
+	    $(filter-out %-dbgsym_$(VERSION)_amd64.deb,$(wildcard $(OUT)/deb/*.deb)) $(wildcard $(OUT)/wheel/reachd-*.whl)
 
 clean:
 	rm -rf build

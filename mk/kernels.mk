@@ -69,29 +69,29 @@ define LINK_CU
 	    -o $@ $< $(filter %.o,$^) $(libs_release) $(EXAMPLE_LIBS)
 endef
 
-$(EXAMPLES): build/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) $(libs_release) build/kernels/flags
+$(EXAMPLES): $(OUT)/release/examples/%: clients/examples/%.cu $(EXAMPLE_OBJ) $(libs_release) build/kernels/flags
 	$(LINK_CU)
 
 $(GUPS): clients/examples/gups.cu $(EXAMPLE_OBJ) $(libs_release) build/kernels/flags
 	$(LINK_CU)
 
-$(EXAMPLE_FAT): build/release/examples/%.fatbin: clients/examples/%_kernels.cuh build/kernels/flags
+$(EXAMPLE_FAT): $(OUT)/release/examples/%.fatbin: clients/examples/%_kernels.cuh build/kernels/flags
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(NVCC_FLAGS) $(gencode) -Iclients/c -Iclients/cuda -MD -MP -MF $@.d -x cu -fatbin -o $@ $<
 
-$(EXAMPLE_PY): build/release/%: clients/%
+$(EXAMPLE_PY): $(OUT)/release/%: clients/%
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-TOOLS_CU    := $(TOOL_CU:%.cu=build/release/%)
-$(TOOLS_CU): build/release/%: %.cu $(libs_release) build/kernels/flags
+TOOLS_CU    := $(TOOL_CU:%.cu=$(OUT)/release/%)
+$(TOOLS_CU): $(OUT)/release/%: %.cu $(libs_release) build/kernels/flags
 	$(LINK_CU)
 
 # The headers of cuCollections use names that CCCL marks as deprecated.
 CUCO_FLAGS  := --extended-lambda -DCCCL_IGNORE_DEPRECATED_API -isystem $(CUCO_DIR)/include \
                $(if $(CCCL_DIR),$(addprefix -isystem $(CCCL_DIR)/,cub thrust libcudacxx/include))
-$(filter build/release/tests/gpu/cuco%,$(TOOLS_CU)): private NVCC_FLAGS += $(CUCO_FLAGS)
+$(filter $(OUT)/release/tests/gpu/cuco%,$(TOOLS_CU)): private NVCC_FLAGS += $(CUCO_FLAGS)
 
 # Kernels that launch kernels are linked with the runtime of the device.
-build/release/tests/gpu/profile/dynamic: private NVCC_FLAGS += -rdc=true
+$(OUT)/release/tests/gpu/profile/dynamic: private NVCC_FLAGS += -rdc=true

@@ -6,7 +6,7 @@ SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
 FLEET_SQL   := $(sort $(wildcard schema/fleet/*.sql))
 GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_sql.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c) $(if $(wildcard clients/ui/page.html),build/gen/ui_files.c build/gen/fleet_page.c)
 # The plugin for Slurm needs the header spank.h (libslurm-dev). Without the header, the plugin is not built.
-SPANK_H     := $(wildcard /usr/include/slurm/spank.h)
+SPANK_H     := $(wildcard $(SYSROOT)/usr/include/slurm/spank.h)
 SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))
 # The sources that answer a request from a snapshot, without a daemon. They have a separate archive, because libreach
 # links them too.
@@ -32,7 +32,7 @@ SCRIPT_MODULE := clients/kubernetes/reach_node.py
 PYTHON_SRC  := $(sort $(call find_files,clients/python/reach,*.py) $(call find_files,clients/python/reach,py.typed))
 EXAMPLE_SRC := $(wildcard clients/examples/*.cu)
 # Host code that the examples share.
-EXAMPLE_OBJ := $(patsubst %.c,build/release/obj/%.o,$(wildcard clients/examples/*.c))
+EXAMPLE_OBJ := $(patsubst %.c,$(OUT)/release/obj/%.o,$(wildcard clients/examples/*.c))
 TEST_DIRS   := unit sim replay fakecuda
 PAPERS_TEST_SRC := $(call find_files,tests/unit/clients/lab/papers,test_*.c)
 TEST_SRC    := $(filter-out $(PAPERS_TEST_SRC),$(foreach d,$(TEST_DIRS),$(call find_files,tests/$(d),test_*.c)))
@@ -52,7 +52,7 @@ TOOL_SRC    := $(wildcard tests/gpu/*.c tests/bench/*.c)
 CUCO_DIR    ?= build/cuco
 CCCL_DIR    ?= build/cccl
 CUCO_H      := $(and $(wildcard $(CUCO_DIR)/include/cuco/static_set_ref.cuh),$(or $(if $(CCCL_DIR),,y),$(wildcard $(CCCL_DIR)/thrust/thrust/version.h)))
-TOOL_CU     := $(if $(NVCC),$(filter-out $(if $(CUCO_H),,tests/gpu/cuco%.cu),$(wildcard tests/gpu/*.cu tests/gpu/profile/*.cu tests/gpu/experiments/*.cu tests/bench/*.cu)))
+TOOL_CU     := $(if $(NVCC_HOST),$(filter-out $(if $(CUCO_H),,tests/gpu/cuco%.cu),$(wildcard tests/gpu/*.cu tests/gpu/profile/*.cu tests/gpu/experiments/*.cu tests/bench/*.cu)))
 # The test scripts of a folder. Scripts named lib* or common* are imported by others, and scripts named survey* are
 # started by hand.
 SCRIPT_FILES = $(wildcard tests/$(1)/*.sh tests/$(1)/*.py)

@@ -53,7 +53,7 @@ build/gen/ui_files.c: $(UI_FILES:%=build/gen/ui/%) $(UI_FILES:%=build/gen/ui/%.g
 	} >$@
 
 # The test of the page of surveys uses fleet_fill, which makes a synthetic fleet.
-check-programs: build/release/tests/bench/fleet_fill
+check-programs: $(OUT)/release/tests/bench/fleet_fill
 
 # The page of surveys is one file. This source has its style and its script as texts, and their hashes. The policy of
 # the page allows only a style and a script with these hashes.

@@ -757,6 +757,19 @@ static char *map(uint64_t bytes, int access, int flags)
     return p;
 }
 
+/* qemu-user returns 0 for advice that it ignores. A kernel before 5.14 returns an error. */
+static bool advice_is_ignored(void)
+{
+    const size_t page = (size_t)getpagesize();
+    char *const p = map(page, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+    unsigned char present = 1;
+    const bool is_ignored = madvise(p, page, 23) == 0 && /* MADV_POPULATE_WRITE */
+                            mincore(p, page, &present) == 0 && !(present & 1);
+
+    assert_int_equal(munmap(p, page), 0);
+    return is_ignored;
+}
+
 /* Registers random parts of memory with contents, in pieces. The contents stay, all pages exist,
  * and whole pages are registered and unregistered. */
 static void memory_of_the_caller_is_registered_in_place(void **state)
@@ -790,7 +803,7 @@ static void memory_of_the_caller_is_registered_in_place(void **state)
         assert_int_equal(p[from + bytes - 1], 7);
         assert_int_equal(p[from], bytes == 1 ? 7 : 5);
         assert_int_equal(mincore(p + first + (end - first) / 2 / page * page, page, &present), 0);
-        assert_true(present & 1);
+        assert_true(present & 1 || advice_is_ignored());
         host.progress = NULL;
         assert_int_equal(reach_host_register(pool, &host, p + from, &e),
                          REACH_ALLOC_INVALID_ARGUMENT);
@@ -812,6 +825,8 @@ static void a_child_has_the_pages_beside_registered_memory(void **state)
     (void)state;
     const uint64_t page = (uint64_t)getpagesize();
 
+    if (advice_is_ignored())
+        skip();
     for (int is_shared = 0; is_shared < 2; is_shared++)
         for (int is_freed = 0; is_freed < 2; is_freed++) {
             char *const p =
@@ -874,7 +889,8 @@ static void memory_that_cannot_be_registered_is_refused(void **state)
     assert_int_equal(ftruncate(file, (off_t)page), 0);
     p = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     assert_ptr_not_equal(p, MAP_FAILED);
-    if (madvise(p, page, 23) == 0) { /* MADV_POPULATE_WRITE: older kernels do not report it */
+    if (!advice_is_ignored() &&
+        madvise(p, page, 23) == 0) { /* MADV_POPULATE_WRITE: older kernels do not report it */
         host = host_of(REACH_HOST_PINNED, 3 * page);
         assert_int_equal(reach_host_register(pool, &host, p, &e), REACH_ALLOC_NO_MEMORY);
         assert_non_null(strstr(e.text, "/dev/shm, has room"));
