@@ -88,12 +88,16 @@ struct reach_pool_options {
                              the driver */
     enum reach_host_kind host_order[REACH_HOST_KINDS]; /* kinds, best first, up to the first 0; if
                                                           all are 0, only pinned memory is used */
+    uint64_t domain; /* locality domain of the device memory, plus 1; 0 leaves the choice to the
+                        driver. Memory of a domain is near the SMs of the domain */
 };
 
 struct reach_pool;
 
 /* Reserves addresses, but no memory. The caller owns `*out`. Returns REACH_ALLOC_NOT_SUPPORTED for
- * a device without the virtual memory API, or any other status. */
+ * a device without the virtual memory API, or if options->domain is not 0 and the driver has no
+ * locality domains (CUDA 13.4). Returns REACH_ALLOC_INVALID_ARGUMENT if the device has no such
+ * domain, or any other status. */
 enum reach_alloc_status reach_pool_open(const struct reach_pool_options *options,
                                         struct reach_pool **out, struct reach_alloc_error *error);
 /* Waits for all work of the device, then frees every array, including host memory. Accepts NULL. */

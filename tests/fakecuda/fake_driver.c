@@ -5,6 +5,7 @@
 #include "tests/fakecuda/fake_state.h"
 #include "tests/fakecuda/fakecuda_script.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -129,6 +130,20 @@ cu_result cuMemsetD8_v2(cu_deviceptr p, unsigned char value, size_t bytes)
 
 /* ---- virtual memory ---- */
 
+/* Reports the device and the locality domain (from 0, or FAKE_NO_DOMAIN) of device memory. Returns
+ * false if there is no such place. */
+static bool read_location(const struct cu_mem_location *location, int *device, int *domain)
+{
+    *device = location->id;
+    *domain = FAKE_NO_DOMAIN;
+    if (location->type == FAKE_LOCATION_DOMAIN) {
+        *device = location->id & UINT8_MAX;
+        *domain = location->id >> CHAR_BIT;
+    }
+    return *device >= 0 && (uint32_t)*device < fake.control.gpu_count &&
+           (*domain == FAKE_NO_DOMAIN || (uint32_t)*domain < fake.control.gpus[*device].domains);
+}
+
 cu_result cuMemGetAllocationGranularity(size_t *bytes, const struct cu_mem_allocation_prop *prop,
                                         int option)
 {
@@ -137,7 +152,8 @@ cu_result cuMemGetAllocationGranularity(size_t *bytes, const struct cu_mem_alloc
     if (r != CU_SUCCESS)
         return r;
     if (prop->type != 1 ||
-        (prop->location.type != CU_LOCATION_DEVICE && prop->location.type != CU_LOCATION_HOST_NUMA))
+        (prop->location.type != CU_LOCATION_DEVICE && prop->location.type != FAKE_LOCATION_DOMAIN &&
+         prop->location.type != CU_LOCATION_HOST_NUMA))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a kind of memory that there is not");
     *bytes = GRANULE;
     return CU_SUCCESS;
@@ -161,9 +177,10 @@ cu_result cuMemCreate(cu_mem_handle *handle, size_t bytes,
     if (r != CU_SUCCESS)
         return r;
     const bool at_host = prop->location.type == CU_LOCATION_HOST_NUMA;
-    const int device = at_host ? fake.current : prop->location.id;
-    if (bytes == 0 || bytes % GRANULE != 0 || flags != 0 || device < 0 ||
-        (uint32_t)device >= fake.control.gpu_count)
+    int device = fake.current;
+    int domain = FAKE_NO_DOMAIN;
+    if (bytes == 0 || bytes % GRANULE != 0 || flags != 0 ||
+        (!at_host && !read_location(&prop->location, &device, &domain)))
         return fake_misuse(CU_ERROR_INVALID_VALUE, "a handle of %zu bytes", bytes);
     if (!at_host && (bytes > free_bytes(device) || (fake.longest_run && bytes > fake.longest_run)))
         return CU_ERROR_OUT_OF_MEMORY;
@@ -171,6 +188,7 @@ cu_result cuMemCreate(cu_mem_handle *handle, size_t bytes,
     *h = (struct fake_handle){.id = ++fake.next_id,
                               .bytes = bytes,
                               .device = device,
+                              .domain = domain,
                               .compressed = prop->flags.compression_type != 0,
                               .kind = at_host                  ? MEMORY_HOST_VIRTUAL
                                       : device == fake.current ? MEMORY_DEVICE

@@ -13,6 +13,7 @@ enum {
     POINTER_HOST = 4,
     POINTER_MANAGED = 8,
     POINTER_ORDINAL = 9,
+    POINTER_DOMAIN = 22, /* CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL */
     POINTER_RANGE_START = 11,
     POINTER_RANGE_BYTES = 12,
     POINTER_MAPPING_BYTES = 18
@@ -119,6 +120,9 @@ static cu_result map_attribute(const struct fake_map *m, int attribute, cu_devic
     case POINTER_MAPPING_BYTES:
         *out = m->bytes;
         return CU_SUCCESS;
+    case POINTER_DOMAIN:
+        *out = (uint64_t)fake_handle(m->handle)->domain;
+        return fake.control.gpus[fake.current].domains > 0 ? CU_SUCCESS : CU_ERROR_INVALID_VALUE;
     default:
         return CU_ERROR_INVALID_VALUE;
     }
@@ -136,7 +140,8 @@ cu_result cuPointerGetAttribute(void *data, int attribute, cu_deviceptr pointer)
     told = a ? alloc_attribute(a, attribute, pointer, &value)
              : map_attribute(m, attribute, pointer, &value);
     memcpy(data, &value, sizeof(uint32_t)); /* the smallest attributes have 32 bits */
-    if (attribute != POINTER_TYPE && attribute != POINTER_MANAGED && attribute != POINTER_ORDINAL)
+    if (attribute != POINTER_TYPE && attribute != POINTER_MANAGED && attribute != POINTER_ORDINAL &&
+        attribute != POINTER_DOMAIN)
         memcpy(data, &value, sizeof value);
     return told;
 }

@@ -49,6 +49,10 @@ struct fake_alloc {
     bool accessed; /* whether the device may access the memory */
 };
 
+/* CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN: the device in the first byte of the id, and the
+ * domain in the second. Memory outside of domains has FAKE_NO_DOMAIN. */
+enum { FAKE_LOCATION_DOMAIN = 6, FAKE_NO_DOMAIN = -1 };
+
 struct fake_handle {
     cu_mem_handle id;
     uint64_t bytes;
@@ -57,6 +61,7 @@ struct fake_handle {
     bool compressed;
     bool released;
     int device;
+    int domain; /* locality domain, or FAKE_NO_DOMAIN */
     enum memory_kind kind;
     uint8_t *host; /* host memory behind the handle; NULL if it was never copied to or from, so that
                       all bytes are 0 */

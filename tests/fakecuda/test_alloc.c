@@ -1073,6 +1073,83 @@ static void a_child_neither_uses_a_pool_nor_waits(void **state)
     check_nothing_held();
 }
 
+/* ---- locality domains ---- */
+
+/* Opens a pool of the domain `domain`, from 1. */
+static enum reach_alloc_status open_domain(uint64_t domain, struct reach_pool **out,
+                                           struct reach_alloc_error *e)
+{
+    struct reach_pool_options o = options_of(0);
+
+    o.domain = domain;
+    return reach_pool_open(&o, out, e);
+}
+
+/* Returns the domain of a device address, from 0, or -1. */
+static int domain_at(const struct reach_pool *pool, uint64_t address)
+{
+    enum { POINTER_DOMAIN = 22 };
+    void *context = NULL;
+    int domain = 0;
+
+    assert_int_equal(pool->driver.cuCtxPushCurrent(pool->context), 0);
+    assert_int_equal(pool->driver.cuPointerGetAttribute(&domain, POINTER_DOMAIN, address), 0);
+    assert_int_equal(pool->driver.cuCtxPopCurrent(&context), 0);
+    return domain;
+}
+
+static void memory_of_a_pool_is_in_its_domain(void **state)
+{
+    static const uint64_t lengths[] = {KIB, 3 * MIB, 9 * MIB};
+    enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
+    struct reach_alloc_error e = {.text = ""};
+    char control[512];
+
+    (void)state;
+    (void)snprintf(control, sizeof control, "%s domains=2@1|", SMALL);
+    for (uint64_t domain = 0; domain < 3; domain++) {
+        struct reach_pool *pool = NULL;
+        assert_int_equal(driver_start(control), 0);
+        assert_int_equal(open_domain(domain, &pool, &e), REACH_ALLOC_OK);
+        for (size_t i = 0; i < 2 * LENGTHS; i++) {
+            const uint64_t bytes = lengths[i % LENGTHS];
+            void *p = NULL;
+            limit_runs(i < LENGTHS ? 0 : 2 * MIB); /* later frames are assembled from pieces */
+            assert_int_equal(reach_device_alloc(pool, bytes, NULL, &p, &e), REACH_ALLOC_OK);
+            for (uint64_t at = 0; at < bytes; at += MIB)
+                assert_int_equal(domain_at(pool, (uint64_t)(uintptr_t)p + at), (int)domain - 1);
+        }
+        reach_pool_close(pool);
+        limit_runs(0);
+        check_nothing_held();
+    }
+}
+
+static void a_domain_that_is_not_there_is_refused(void **state)
+{
+    struct reach_alloc_error e = {.text = ""};
+    struct reach_pool *pool = NULL;
+    char control[512];
+
+    (void)state;
+    begin("");
+    assert_int_equal(open_domain(1, &pool, &e), REACH_ALLOC_NOT_SUPPORTED);
+    assert_non_null(strstr(e.text, "CUDA 13.4"));
+    assert_null(pool);
+    (void)snprintf(control, sizeof control, "%s domains=2@1|", SMALL);
+    assert_int_equal(driver_start(control), 0);
+    for (uint64_t domain = 3; domain < UINT64_MAX / 2; domain *= 1000) {
+        assert_int_equal(open_domain(domain, &pool, &e), REACH_ALLOC_INVALID_ARGUMENT);
+        assert_non_null(strstr(e.text, "has 2 locality domains"));
+    }
+    (void)snprintf(control, sizeof control, "%s domains=2@1|fail=cuDeviceGetAttribute@2=999",
+                   SMALL);
+    assert_int_equal(driver_start(control), 0);
+    assert_int_equal(open_domain(1, &pool, &e), REACH_ALLOC_DRIVER_FAILED);
+    assert_string_equal(e.call, "cuDeviceGetAttribute");
+    check_nothing_held();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1101,6 +1178,8 @@ int main(void)
         cmocka_unit_test(host_memory_survives_every_failure),
         cmocka_unit_test(threads_share_a_pool),
         cmocka_unit_test(a_child_neither_uses_a_pool_nor_waits),
+        cmocka_unit_test(memory_of_a_pool_is_in_its_domain),
+        cmocka_unit_test(a_domain_that_is_not_there_is_refused),
         cmocka_unit_test(pytorch_gets_and_gives_back),
     };
     return cmocka_run_group_tests(tests, load_library, driver_unload);

@@ -11,7 +11,7 @@
 
 struct drv_location { /* CUmemLocation */
     int type;
-    int id;
+    int id; /* DRV_DEVICE_DOMAIN: the device in the first byte, and the domain in the second */
 };
 struct drv_prop { /* CUmemAllocationProp: pinned, not exportable */
     int type;
@@ -34,9 +34,11 @@ enum {
     DRV_PINNED = 1,
     DRV_DEVICE = 1,
     DRV_HOST_NUMA = 3,
+    DRV_DEVICE_DOMAIN = 6, /* cuda.h of CUDA 13.5: CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN */
     DRV_READ_WRITE = 3,
     DRV_ATTRIBUTE_VMM = 102,
     DRV_ATTRIBUTE_HOST_NUMA_ID = 134,
+    DRV_ATTRIBUTE_DOMAIN_COUNT = 149, /* CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT, CUDA 13.4 */
     DRV_EVENT_DISABLE_TIMING = 2,
     DRV_HOST_PORTABLE_MAPPED = 3,
     DRV_ATTACH_GLOBAL = 1,

@@ -23,7 +23,7 @@ uint64_t frame_address(const struct reach_pool *pool, uint64_t index)
 static enum reach_alloc_status create(struct reach_pool *pool, uint64_t bytes, uint64_t *handle,
                                       struct reach_alloc_error *error)
 {
-    const struct drv_prop prop = {.type = DRV_PINNED, .location = {DRV_DEVICE, pool->device}};
+    const struct drv_prop prop = {.type = DRV_PINNED, .location = pool->location};
     const enum reach_alloc_status s = DRV(pool, error, cuMemCreate, handle, bytes, &prop, 0);
 
     if (s != REACH_ALLOC_OK)

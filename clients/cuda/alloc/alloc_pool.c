@@ -9,11 +9,37 @@
  * arrays of any size, in any order. */
 enum { ADDRESSES_PER_BYTE = 4 };
 
+/* Sets the location of the device memory. Drivers before CUDA 13.4 do not know the attribute. */
+static enum reach_alloc_status choose_location(struct reach_pool *pool,
+                                               const struct reach_pool_options *options,
+                                               struct reach_alloc_error *error)
+{
+    const int number = DRV_ATTRIBUTE_DOMAIN_COUNT;
+    int domains = 0;
+    int result;
+
+    pool->location = (struct drv_location){DRV_DEVICE, pool->device};
+    if (options->domain == 0)
+        return REACH_ALLOC_OK;
+    result = pool->driver.cuDeviceGetAttribute(&domains, number, pool->device);
+    if (result == DRV_INVALID_VALUE)
+        return alloc_fail(error, REACH_ALLOC_NOT_SUPPORTED,
+                          "the driver has no locality domains, which need CUDA 13.4; set domain "
+                          "to 0");
+    if (result == 0 && options->domain > (uint64_t)domains)
+        return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
+                          "domain is %llu, but device %d has %d locality domains, from 1",
+                          (unsigned long long)options->domain, options->device, domains);
+    pool->location = (struct drv_location){
+        DRV_DEVICE_DOMAIN, (int)((unsigned)pool->device | (unsigned)(options->domain - 1) << 8)};
+    return alloc_driver_check(&pool->driver, result, "cuDeviceGetAttribute", error);
+}
+
 static enum reach_alloc_status choose_frame(struct reach_pool *pool,
                                             const struct reach_pool_options *options,
                                             struct reach_alloc_error *error)
 {
-    const struct drv_prop prop = {.type = DRV_PINNED, .location = {DRV_DEVICE, pool->device}};
+    const struct drv_prop prop = {.type = DRV_PINNED, .location = pool->location};
     const uint64_t wanted = options->frame_bytes;
     size_t granule = 0;
     enum reach_alloc_status s = DRV(pool, error, cuMemGetAllocationGranularity, &granule, &prop, 0);
@@ -64,6 +90,8 @@ static enum reach_alloc_status prepare(struct reach_pool *pool,
         s = alloc_fail(error, REACH_ALLOC_NOT_SUPPORTED,
                        "device %d does not support the virtual memory API; use cudaMalloc",
                        options->device);
+    if (s == REACH_ALLOC_OK)
+        s = choose_location(pool, options, error);
     if (s == REACH_ALLOC_OK)
         s = choose_frame(pool, options, error);
     return s == REACH_ALLOC_OK ? reserve(pool, error) : s;

@@ -66,6 +66,7 @@ struct reach_pool {
     pthread_mutex_t lock;
     struct alloc_driver driver;
     int device;
+    struct drv_location location; /* of the device memory */
     void *context;
     uint64_t base;
     uint64_t range_bytes;

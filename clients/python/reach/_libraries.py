@@ -16,7 +16,7 @@ class PoolOptions(ctypes.Structure):
     """struct reach_pool_options of reach_alloc.h."""
     _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_int32), ("driver", ctypes.c_char_p),
                 ("frame_bytes", ctypes.c_uint64), ("keep_bytes", ctypes.c_uint64),
-                ("host_order", ctypes.c_int * 3)]
+                ("host_order", ctypes.c_int * 3), ("domain", ctypes.c_uint64)]
 
 
 def path(name: str, variable: str) -> str:
