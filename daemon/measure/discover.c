@@ -62,17 +62,19 @@ bool discover_once(struct pipeline *p)
     return listing.complete || listing.why.status == STATUS_INVALID_ARGUMENT;
 }
 
-/* Queries the driver again, after GPUs were found. A driver that has been unloaded shows no GPU. */
+/* Queries the driver again, after GPUs were found. A driver that has been unloaded shows no GPU. A
+ * driver that fails leaves no GPU that can be used. */
 static void discover_again(struct pipeline *p)
 {
     struct gpu_listing listing;
 
     gpu_thread_list_gpus(p, &p->discovery.worker, &p->discovery.hung_pid, &listing);
     listing.complete = listing.complete || listing.why.status == STATUS_NO_DRIVER;
-    if (listing.complete)
-        pipeline_merge(p, &listing);
-    else if (listing.why.status != STATUS_CANCELLED)
+    if (listing.why.status == STATUS_CANCELLED)
+        return;
+    if (!listing.complete)
         log_warning("the driver does not list its GPUs: %s", listing.why.text);
+    pipeline_merge(p, &listing);
 }
 
 /* Sleeps, and beats the heartbeat whenever the thread wakes. The mutex is held. */

@@ -33,6 +33,12 @@
     "If it will not come back: reachctl forget UUID, or DELETE /v1/gpus/{gpu}. It is looked for "  \
     "from time to time."
 
+/* The hint for a driver that fails or shows no GPU. A container keeps the driver library and the
+ * devices with which it was started. */
+#define DRIVER_HINT                                                                                \
+    "If the driver was replaced or the container lost its devices, restart the container. The "    \
+    "driver is queried again from time to time."
+
 /* Returns the index of a UUID in a view, or the number of its GPUs if it is not there. */
 static uint32_t index_of(const struct snapshot *s, const char *uuid)
 {
@@ -99,14 +105,17 @@ static enum status find_arrivals(struct pipeline *p, const struct gpu_listing *l
 static bool merge_unidentified(struct gpu_thread *thread, const struct err *why,
                                struct snapshot_gpu *gpu)
 {
-    if (gpu->unidentified && strcmp(gpu->last_error.text, why->text) == 0)
+    struct err now = *why;
+
+    err_prefix(&now, "the driver cannot identify the GPU");
+    if (gpu->unidentified && strcmp(gpu->last_error.text, now.text) == 0)
         return false;
     thread->lost = true;
     thread->expected = false;
     thread->retry_at = 0;
     gpu->unidentified = true;
     gpu->state = GPU_STATE_FAILED;
-    err_set(&gpu->last_error, why->status, "the driver cannot identify the GPU: %s", why->text);
+    gpu->last_error = now;
     log_warning("gpu %s: %s", gpu->identity.uuid, gpu->last_error.text);
     pthread_cond_signal(&thread->wake); /* the thread polls for it from time to time */
     return true;
@@ -183,6 +192,9 @@ static bool merge_absent(struct gpu_thread *thread, const struct gpu_listing *li
             "the driver shows no GPU %s; the GPU may be one of %u that cannot be identified: "
             "%.200s",
             uuid, listing->unnamed, listing->why_unnamed.text);
+    else if (listing->why.status)
+        err_set_hint(&gpu->last_error, STATUS_NOT_FOUND, DRIVER_HINT,
+                     "the driver shows no GPU %s: %.300s", uuid, listing->why.text);
     else
         err_set_hint(&gpu->last_error, STATUS_NOT_FOUND, FORGET_HINT, "the driver shows no GPU %s",
                      uuid);
@@ -191,11 +203,25 @@ static bool merge_absent(struct gpu_thread *thread, const struct gpu_listing *li
     return true;
 }
 
-/* Handles a driver that has no list at the start; it is queried again later. The mutex is held. */
-static bool merge_unanswered(const struct gpu_thread *thread, const struct err *why,
+/* Returns whether the driver itself reported the error, which then applies to each of its GPUs. */
+static bool is_of_driver(enum status status)
+{
+    return status == STATUS_GPU_FAULT || status == STATUS_NOT_PERMITTED ||
+           status == STATUS_DRIVER_TOO_OLD;
+}
+
+/* Handles a driver that has no list, at the start or later; it is queried again. The mutex is held.
+ */
+static bool merge_unanswered(struct gpu_thread *thread, const struct err *why,
                              struct snapshot_gpu *gpu)
 {
-    if (!thread->expected || strcmp(gpu->last_error.text, why->text) == 0)
+    struct err local;
+
+    if (!thread->expected) {
+        err_set_hint(&local, why->status, DRIVER_HINT, "%s", why->text);
+        return is_of_driver(why->status) && merge_unidentified(thread, &local, gpu);
+    }
+    if (strcmp(gpu->last_error.text, why->text) == 0)
         return false;
     gpu->unidentified = why->status != STATUS_NO_DRIVER;
     gpu->state = gpu->unidentified ? GPU_STATE_FAILED : GPU_STATE_LOST;
