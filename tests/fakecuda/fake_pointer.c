@@ -3,6 +3,7 @@
 #include "tests/fakecuda/fake_driver.h"
 #include "tests/fakecuda/fake_state.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* constants of CUmemorytype, CUpointer_attribute and CUmem_range_attribute */
@@ -205,6 +206,9 @@ cu_result cuMemGetAllocationPropertiesFromHandle(struct cu_mem_allocation_prop *
     prop->location.type =
         h->kind == MEMORY_HOST_VIRTUAL ? CU_LOCATION_HOST_NUMA : CU_LOCATION_DEVICE;
     prop->location.id = h->kind == MEMORY_HOST_VIRTUAL ? 0 : h->device;
+    if (h->domain != FAKE_NO_DOMAIN)
+        prop->location =
+            (struct cu_mem_location){FAKE_LOCATION_DOMAIN, h->device | h->domain << CHAR_BIT};
     prop->flags.compression_type = h->compressed;
     return CU_SUCCESS;
 }

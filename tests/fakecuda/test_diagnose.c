@@ -29,7 +29,7 @@
     "l1=128@32M/gpu;miss=90;miss_ns=0.313 plateau=4070 sm_gbps=2000 host_memory=16G "              \
     "managed-device=4070/4@800,32M,0+0,128+90,0.313 managed-host=51/2@2000,2M,0+0,0+0,0 "          \
     "host-pinned=51" BEYOND_HOST "host-virtual=51" BEYOND_HOST "host-registered=51" BEYOND_HOST    \
-    "peer=375/4@1600,32M,0+0,0+0,0"
+    "peer=375/4@1600,32M,0+0,0+0,0 domains=2@2"
 
 typedef int prefetch_fn(uint64_t address, size_t bytes, int device, void *stream);
 typedef int host_alloc_fn(void **memory, size_t bytes, unsigned flags);
@@ -236,6 +236,21 @@ static void a_share_of_frames_is_contiguous(void **state)
         assert_near(f.contiguous_gbps, 128 / (CONTIGUOUS_NS / 2), 10);
         give_virtual(p, 8 * GIB);
     }
+    end();
+}
+
+static void memory_of_a_locality_domain_is_device_memory(void **state)
+{
+    const int device = 0;
+    const int domain = 1;
+    const struct drv_prop prop = {.type = DRV_PINNED,
+                                  .location = {DRV_DEVICE_DOMAIN, device | domain << 8}};
+
+    (void)state;
+    begin("");
+    const uint64_t p = take_virtual(8 * GIB, 0, &prop);
+    assert_int_equal(diagnose(p, 8 * GIB, true).memory, REACH_MEMORY_DEVICE);
+    give_virtual(p, 8 * GIB);
     end();
 }
 
@@ -499,6 +514,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(device_memory_within_and_beyond),
         cmocka_unit_test(a_share_of_frames_is_contiguous),
+        cmocka_unit_test(memory_of_a_locality_domain_is_device_memory),
         cmocka_unit_test(compressible_memory_is_slow_everywhere),
         cmocka_unit_test(managed_memory_is_read_only_where_it_lives),
         cmocka_unit_test(host_memory_by_kind),

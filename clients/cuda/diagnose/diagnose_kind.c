@@ -160,6 +160,8 @@ static bool describe_handle(struct diagnose *d, uint64_t pointer)
     if (d->found.mapping_bytes == 0) /* drivers before CUDA 11.4 lack the attribute */
         d->found.mapping_bytes = attribute(d, POINTER_RANGE_BYTES, pointer);
     d->found.compressible = finding_make(prop.flags[0] != 0, 0);
+    if (prop.location.type == DRV_DEVICE_DOMAIN)
+        prop.location = (struct drv_location){DRV_DEVICE, prop.location.id & UINT8_MAX};
     if (prop.location.type != DRV_DEVICE)
         d->found.memory = REACH_MEMORY_HOST_VIRTUAL;
     else
