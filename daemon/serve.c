@@ -140,6 +140,7 @@ static enum status serve_start_pipeline(struct serve *s, struct err *err)
                                        .check_known = s->config->check_on_start,
                                        .discover_later = !s->config->demo,
                                        .list_lost = true,
+                                       .check_every_s = s->config->check_every_s,
                                        .expected_gpus = s->config->expected_gpus,
                                        .stored_only = !s->config->gpus};
     enum status status = pipeline_start(&options, s->store, s->cell, &s->pipeline, err);

@@ -110,6 +110,15 @@ static void write_error(const struct metrics_page *p, const char *name,
     end(p, 1);
 }
 
+static void write_check(const struct metrics_page *p, const char *name,
+                        const struct snapshot_gpu *gpu)
+{
+    if (gpu->check.checked_at == 0)
+        return;
+    begin(p, name, gpu);
+    end(p, (double)gpu->check.checked_at);
+}
+
 static void write_fingerprint_info(const struct metrics_page *p, const char *name,
                                    const struct snapshot_gpu *gpu)
 {
@@ -150,6 +159,8 @@ static const struct family families[] = {
     {"reachd_gpu_state", "1 for the state that a GPU is in.", .write = write_state},
     {"reachd_gpu_error_info", "Why a GPU is lost, failed or stale: 1 with the slug of its error.",
      .write = write_error},
+    {"reachd_gpu_check_timestamp_seconds",
+     "When the newest quick check was made (--check-every), since 1970.", .write = write_check},
     {"reachd_gpu_fingerprint_info",
      "Properties of a fingerprint that are not numbers; an empty label is not known.", FINGERPRINT,
      .write = write_fingerprint_info},

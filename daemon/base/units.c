@@ -190,3 +190,40 @@ char *units_print_bytes(uint64_t bytes, char *out, size_t out_size)
     }
     return out;
 }
+
+/* ---- durations ---- */
+
+static const struct {
+    char letter;
+    uint32_t seconds;
+} durations[] = {{'d', 24 * 3600}, {'h', 3600}, {'m', 60}, {'s', 1}};
+enum { DURATIONS = sizeof durations / sizeof durations[0], MOST_DIGITS = 9 };
+
+enum status units_parse_seconds(const char *text, uint64_t *out_seconds, struct err *err)
+{
+    const size_t digits = strspn(text, "0123456789");
+    uint64_t number = 0;
+
+    for (size_t i = 0; i < digits && digits <= MOST_DIGITS; i++)
+        number = number * 10 + (uint64_t)(text[i] - '0');
+    for (size_t u = 0; u < DURATIONS && digits >= 1 && digits <= MOST_DIGITS; u++) {
+        if (text[digits] == durations[u].letter && text[digits + 1] == '\0') {
+            *out_seconds = number * durations[u].seconds;
+            return STATUS_OK;
+        }
+    }
+    return err_set(err, STATUS_INVALID_ARGUMENT,
+                   "\"%.*s\" is not a whole number with the unit s, m, h or d, such as 90s or 1h",
+                   SHOWN_BYTES, text);
+}
+
+char *units_print_seconds(uint64_t seconds, char *out, size_t out_size)
+{
+    size_t u = 0;
+
+    while (u + 1 < DURATIONS && seconds % durations[u].seconds != 0)
+        u++;
+    (void)snprintf(out, out_size, "%" PRIu64 "%c", seconds / durations[u].seconds,
+                   durations[u].letter);
+    return out;
+}

@@ -1,5 +1,5 @@
-/* units.h: reads and writes sizes as people write them. Units have the same meaning as in dd: KiB
- * and K are 1024 bytes, kB is 1000 bytes, and so on up to T. */
+/* units.h: reads and writes sizes and durations as people write them. Units have the same meaning
+ * as in dd: KiB and K are 1024 bytes, kB is 1000 bytes, and so on up to T. */
 #ifndef REACH_BASE_UNITS_H
 #define REACH_BASE_UNITS_H
 
@@ -17,6 +17,14 @@
  * negative, not a number, a comma, an exponent, unknown unit, not a whole number of bytes, too
  * large). */
 enum status units_parse_bytes(const char *text, uint64_t *out_bytes, struct err *err);
+
+/* Parses "90s", "30m", "1h", "7d": a whole number and a unit (s, m, h, d). Errors:
+ * STATUS_INVALID_ARGUMENT with the reason. */
+enum status units_parse_seconds(const char *text, uint64_t *out_seconds, struct err *err);
+
+/* Writes the shortest text that units_parse_seconds reads back as exactly `seconds`, with the
+ * largest unit. `out` needs 24 bytes. Returns `out`. */
+char *units_print_seconds(uint64_t seconds, char *out, size_t out_size);
 
 /* Writes "2 MiB", "64.5 GiB", "137 B" (at most one digit after the point) to `out`, which needs 24
  * bytes. Returns `out`. */

@@ -8,6 +8,7 @@
 #include "campaign/verify_probes.h"
 
 #include "analysis/check.h"
+#include "analysis/drift.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,8 +60,10 @@ static void add(struct campaign_step *out, const struct probe_spec *spec)
         out->specs[out->spec_count++] = *spec;
 }
 
-void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits,
-                   struct campaign_step *out)
+/* Adds the warm-up and the probes of levels and groups. Returns their estimated time in
+ * microseconds. */
+static double add_structure(const struct fingerprint *fp, const struct gpu_limits *limits,
+                            struct campaign_step *out)
 {
     const uint32_t groups = fp->topology.partition.group_count;
     const double us = load_us(fp);
@@ -82,15 +85,36 @@ void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits
     for (uint32_t g = 0; g < groups; g++) {
         if (!check_sharing_test(fp, limits, first_sm(fp, g), &spec))
             break;
-        spent_us += us * loads_of(&spec, fp->gpu.sm_count);
-        if (rounds > 0 && spent_us > CHECK_BUDGET_US)
+        const double round_us = us * loads_of(&spec, fp->gpu.sm_count);
+        if (rounds > 0 && spent_us + round_us > CHECK_BUDGET_US)
             break;
+        spent_us += round_us;
         add(out, &spec);
         rounds += 1;
     }
+    snprintf(out->message, sizeof out->message, "is it still the chip that was measured?");
+    return spent_us;
+}
+
+void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits,
+                   struct campaign_step *out)
+{
+    (void)add_structure(fp, limits, out);
     if (out->spec_count == 1)
         out->spec_count = 0; /* without other probes no warm-up is needed */
-    snprintf(out->message, sizeof out->message, "is it still the chip that was measured?");
+}
+
+double verify_probes_quick(const struct fingerprint *fp, const struct gpu_limits *limits,
+                           struct campaign_step *out)
+{
+    double us = add_structure(fp, limits, out);
+    struct probe_spec spec;
+
+    if (drift_speed_test(fp, limits, &spec)) {
+        add(out, &spec);
+        us += (double)spec.duration_us * spec.repeats * spec.point_count;
+    }
+    return us;
 }
 
 void verify_probes_place(const struct fingerprint *fp, const struct probe_result *warm_up,

@@ -16,6 +16,12 @@ enum { CHECK_BUDGET_US = 35000 };
 void verify_probes(const struct fingerprint *fp, const struct gpu_limits *limits,
                    struct campaign_step *out);
 
+/* Writes the step of a quick check: the same probes, and the probe of analysis/drift.h. The step
+ * has a warm-up in any case, because clock and link are read after it. Returns the estimated time
+ * of all probes on the device in microseconds. */
+double verify_probes_quick(const struct fingerprint *fp, const struct gpu_limits *limits,
+                           struct campaign_step *out);
+
 /* Sets the SM of the probes if the fingerprint has no groups and so contains no SM ids. The SM is
  * the first one that `warm_up`, the result of the first probe of the step, has reported. */
 void verify_probes_place(const struct fingerprint *fp, const struct probe_result *warm_up,

@@ -64,6 +64,7 @@ struct config {
     uint32_t memory_ms;          /* time for other memory; 0 means the default of gpu.h */
     uint32_t probe_deadline_ms;  /* limit of one probe; 0 means the default of gpu.h */
     bool vmm;                    /* whether to use the virtual memory API */
+    uint32_t check_every_s;      /* period of quick checks; 0 means none */
     uint32_t expected_gpus;      /* GPUs that the node must have; 0 means any number */
     bool measure_on_start;
     bool check_on_start;

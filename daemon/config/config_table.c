@@ -52,7 +52,11 @@ static const struct config_word depths[] = {{"quick", DEPTH_QUICK},
 #define AT(field)    .offset = offsetof(struct config, field)
 #define GIVEN(field) .given_offset = offsetof(struct config, field)
 
-enum { CONFIG_HOUR_MS = 3600 * 1000, CONFIG_MAX_LOG_RATE = 1000000 };
+enum {
+    CONFIG_HOUR_MS = 3600 * 1000,
+    CONFIG_MAX_PERIOD_S = 31 * 24 * 3600,
+    CONFIG_MAX_LOG_RATE = 1000000
+};
 
 const struct config_option config_options[] = {
     {"listen", CONFIG_SERVING, CONFIG_PLACE, AT(listen), .argument = "ADDRESS:PORT",
@@ -100,6 +104,11 @@ const struct config_option config_options[] = {
              "fingerprint"},
     {"check-on-start", CONFIG_SERVING, CONFIG_SWITCH, AT(check_on_start), .on = true,
      .help = "do not verify stored fingerprints"},
+    {"check-every", CONFIG_SERVING, CONFIG_DURATION, AT(check_every_s), .argument = "DURATION",
+     .least = 1, .most = CONFIG_MAX_PERIOD_S,
+     .help = "check each GPU with this period, such as 1h, while no\n"
+             "process uses it; report GPUs and PCIe links that have\n"
+             "become slower; at most 0.1 % of the time of a GPU"},
     {"demo", CONFIG_SERVING, CONFIG_SWITCH, AT(demo),
      .help = "create the state directory, simulate an H200 if there is\n"
              "no GPU, print requests to try"},
@@ -201,6 +210,21 @@ static enum status store_number(struct config *c, const struct config_option *o,
     return STATUS_OK;
 }
 
+static enum status store_duration(struct config *c, const struct config_option *o,
+                                  const char *value, struct err *err)
+{
+    struct err why = {0};
+    uint64_t seconds = 0;
+
+    if (units_parse_seconds(value, &seconds, &why))
+        return err_set(err, STATUS_INVALID_ARGUMENT, "must be a duration: %s", why.text);
+    if (seconds < o->least || seconds > o->most)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "must be from %us to %ud, not \"%.40s\"",
+                       o->least, o->most / (24 * 3600), value);
+    *(uint32_t *)config_field(c, o) = (uint32_t)seconds;
+    return STATUS_OK;
+}
+
 static enum status store_text(struct config *c, const struct config_option *o, const char *value,
                               struct err *err)
 {
@@ -297,6 +321,9 @@ enum status config_store(struct config *c, const struct config_option *o, const 
     case CONFIG_BYTES:
         status = store_bytes(c, o, value, err);
         break;
+    case CONFIG_DURATION:
+        status = store_duration(c, o, value, err);
+        break;
     case CONFIG_NUMBER:
         status = store_number(c, o, value, err);
         break;
@@ -347,6 +374,10 @@ const char *config_show(const struct config *c, const struct config_option *o, s
     case CONFIG_BYTES:
         return *(const uint64_t *)value ? units_print_bytes(*(const uint64_t *)value, out, out_size)
                                         : NULL;
+    case CONFIG_DURATION:
+        return *(const uint32_t *)value
+                   ? units_print_seconds(*(const uint32_t *)value, out, out_size)
+                   : NULL;
     case CONFIG_NUMBER:
         snprintf(out, out_size, "%u", *(const uint32_t *)value);
         return *(const uint32_t *)value >= o->least ? out : NULL;

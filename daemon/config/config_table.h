@@ -9,6 +9,7 @@ enum config_type {
     CONFIG_TEXT = 0, /* const char * */
     CONFIG_PLACE,    /* const char *; NULL if the text is "none" */
     CONFIG_BYTES,    /* uint64_t, a size above 0 */
+    CONFIG_DURATION, /* uint32_t, seconds from `least` to `most`: "90s", "1h" */
     CONFIG_NUMBER,   /* uint32_t from `least` to `most` */
     CONFIG_SWITCH,   /* bool: --name, --no-name; "yes" or "no" in file and environment */
     CONFIG_WORD,     /* an enum, one of `words` */
@@ -36,7 +37,7 @@ struct config_option {
     size_t given_offset;   /* offset of a bool that is set if the option was given; 0 means none */
     const char *argument;  /* "ADDRESS:PORT" */
     const char *help;      /* lines, each at most 58 characters */
-    uint32_t least, most;  /* CONFIG_NUMBER */
+    uint32_t least, most;  /* CONFIG_NUMBER, CONFIG_DURATION */
     const struct config_word *words;
     /* For CONFIG_TEXT, CONFIG_PLACE and CONFIG_FLAG: checks the value. `*err` gets a message such
      * as "takes a path". */

@@ -35,6 +35,10 @@ struct gpu_options {
     const char *state;
     uint32_t memory_ms; /* time limit for other kinds of memory; 0 means the default of the depth */
     bool no_vmm;        /* do not use the virtual memory API */
+    /* Open the GPU only if no other process uses it, and if a process that starts meanwhile can use
+     * it too. Otherwise gpu_open returns STATUS_GPU_BUSY, or STATUS_NOT_SUPPORTED if that is not
+     * known. */
+    bool idle_only;
     bool alone; /* make the driver show only the GPU that is opened, because another GPU hangs */
     uint32_t identify_ms; /* time limit for the driver to identify one GPU; 0 means 20 000 */
 };

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory_trim.h"
 #include "fingerprint/parts.h"
+#include "measure/check_schedule.h"
 #include "measure/gpu_thread_publish.h"
 #include "measure/measure.h"
 #include "measure/pipeline_state.h"
@@ -415,7 +416,7 @@ static enum status gpu_thread_check(struct gpu_thread *thread,
     struct check check = {0};
     nsec_t probe_ns = 0;
     const struct snapshot_gpu *const gpu = gpu_thread_find(thread, s);
-    enum status status = gpu ? verify_gpu(request, &gpu->fingerprint, &check, &probe_ns, err)
+    enum status status = gpu ? verify_gpu(request, &gpu->fingerprint, &check, NULL, &probe_ns, err)
                              : err_set(err, STATUS_CANCELLED, "the GPU is no longer listed");
 
     snapshot_release(s);
@@ -443,26 +444,36 @@ static bool is_beside_bad_gpu(const struct gpu_thread *thread)
     return any;
 }
 
+/* Returns the request of a measurement or a check. `*gpu` gets the options of the GPU, which the
+ * request borrows. */
+static struct measure_request gpu_thread_request(struct gpu_thread *thread, struct gpu_options *gpu)
+{
+    const struct pipeline *const p = thread->pipeline;
+
+    *gpu = p->options.gpu;
+    gpu->alone = is_beside_bad_gpu(thread);
+    return (struct measure_request){.executable = p->options.executable,
+                                    .gpu = gpu,
+                                    .store = p->store,
+                                    .uuid = thread->identity.uuid,
+                                    .self = thread,
+                                    .progress = gpu_thread_progress,
+                                    .attach = gpu_thread_attach,
+                                    .stopping = gpu_thread_is_stopping,
+                                    .hung = gpu_thread_hung,
+                                    .open_deadline_ns = p->options.open_ms * NSEC_PER_MSEC,
+                                    .grace_ns = p->options.grace_ms * NSEC_PER_MSEC};
+}
+
 /* Carries out the measurement in thread->slot. The mutex is not held. */
 static void gpu_thread_work(struct gpu_thread *thread, const struct measurement *measurement)
 {
     struct pipeline *p = thread->pipeline;
-    struct gpu_options gpu = p->options.gpu;
-    struct measure_request request = {.executable = p->options.executable,
-                                      .gpu = &gpu,
-                                      .store = p->store,
-                                      .uuid = thread->identity.uuid,
-                                      .depth = measurement->depth,
-                                      .self = thread,
-                                      .progress = gpu_thread_progress,
-                                      .attach = gpu_thread_attach,
-                                      .stopping = gpu_thread_is_stopping,
-                                      .hung = gpu_thread_hung,
-                                      .open_deadline_ns = p->options.open_ms * NSEC_PER_MSEC,
-                                      .grace_ns = p->options.grace_ms * NSEC_PER_MSEC};
+    struct gpu_options gpu;
+    struct measure_request request = gpu_thread_request(thread, &gpu);
     struct err err = {0};
 
-    gpu.alone = is_beside_bad_gpu(thread);
+    request.depth = measurement->depth;
     if (!gpu_thread_still_hangs(&thread->hung_pid, &err))
         err.status = measurement->kind == MEASUREMENT_CHECK
                          ? gpu_thread_check(thread, &request, &err)
@@ -488,6 +499,119 @@ static bool gpu_thread_wait(struct gpu_thread *thread, nsec_t until)
 
     return pthread_cond_clockwait(&thread->wake, &p->mutex, CLOCK_MONOTONIC, &at) == ETIMEDOUT &&
            !p->stopping && !thread->removed;
+}
+
+/* ---- quick checks (check-every) ---- */
+
+static void ignore_progress(void *self, double progress, const char *message)
+{
+    (void)self;
+    (void)progress;
+    (void)message;
+}
+
+/* Logs a finding that has begun or ended. */
+static void log_finding(const struct gpu_thread *thread, const char *before, const char *now,
+                        const char *what)
+{
+    if (now[0] && !before[0])
+        log_warning("gpu %u %s: %s", thread->index, thread->identity.uuid, now);
+    else if (!now[0] && before[0])
+        log_info("gpu %u %s: %s is as before", thread->index, thread->identity.uuid, what);
+}
+
+/* Handles the result of a quick check. A change of levels or groups is left to a check, which marks
+ * the fingerprint as stale. The mutex is held. */
+static void gpu_thread_looked(struct gpu_thread *thread, const struct check *check,
+                              const struct quick_look *quick)
+{
+    const struct snapshot *const s = snapshot_acquire(thread->pipeline->cell);
+    const struct snapshot_gpu *const gpu = gpu_thread_find(thread, s);
+    struct gpu_update update = {.has_check = true, .check = {.checked_at = clock_wall_seconds()}};
+    struct snapshot_check *const now = &update.check;
+    struct measurement measurement;
+
+    if (gpu && gpu->state != GPU_STATE_LOST) {
+        /* Another driver or serial number is found before any probe, and is no drift. */
+        const bool changed = check->result == CHECK_CHANGED && quick->gpu_ns > 0;
+        const char *const drift = changed ? check->message : quick->drift.speed;
+
+        snprintf(now->drift, sizeof now->drift, "%s", drift);
+        snprintf(now->link, sizeof now->link, "%s", quick->drift.link);
+        update.state = thread->pending.any ? thread->pending.state : gpu->state;
+        log_finding(thread, gpu->check.drift, now->drift, "its speed");
+        log_finding(thread, gpu->check.link, now->link, "its PCIe link");
+        log_debug("gpu %u: %s, by a quick check of %llu us", thread->index,
+                  check_result_name(check->result),
+                  (unsigned long long)(quick->gpu_ns / NSEC_PER_USEC));
+        gpu_thread_publish(thread, &update);
+    }
+    snapshot_release(s);
+    thread->unchecked[0] = '\0';
+    if (check->result == CHECK_CHANGED)
+        (void)gpu_thread_queue(thread, MEASUREMENT_CHECK, DEPTH_FULL, &measurement, NULL);
+}
+
+/* Handles a quick check that was not made. A GPU that is in use is checked later. Any other reason
+ * is logged once. If the GPU may be lost, a check finds out. The mutex is held. */
+static void gpu_thread_unchecked(struct gpu_thread *thread, const struct err *why)
+{
+    const bool busy = why->status == STATUS_GPU_BUSY || why->status == STATUS_CANCELLED ||
+                      why->status == STATUS_GPU_NO_MEMORY;
+    struct measurement measurement;
+
+    if (busy)
+        log_debug("gpu %u is not checked: %s", thread->index, why->text);
+    else if (strcmp(thread->unchecked, why->text) != 0)
+        log_warning("gpu %u %s cannot be checked: %s", thread->index, thread->identity.uuid,
+                    why->text);
+    snprintf(thread->unchecked, sizeof thread->unchecked, "%s", busy ? "" : why->text);
+    if (is_gone(why->status) || is_doubtful(why->status))
+        (void)gpu_thread_queue(thread, MEASUREMENT_CHECK, DEPTH_FULL, &measurement, NULL);
+}
+
+/* Makes a quick check, and sets the time of the next one. The mutex is held, and released
+ * meanwhile. */
+static void gpu_thread_quick_check(struct gpu_thread *thread)
+{
+    struct pipeline *const p = thread->pipeline;
+    const struct snapshot *const s = snapshot_acquire(p->cell);
+    const struct snapshot_gpu *const gpu = gpu_thread_find(thread, s);
+    struct quick_look quick = {.gpu_ns = 0};
+    struct check check = {.result = CHECK_HOLDS};
+    struct gpu_options options;
+    struct err err = {0};
+    nsec_t probe_ns = 0;
+
+    pthread_mutex_unlock(&p->mutex);
+    struct measure_request request = gpu_thread_request(thread, &options);
+    const bool possible = gpu && gpu->has_fingerprint && !gpu->fingerprint_stale;
+
+    options.idle_only = true;
+    request.progress = ignore_progress;
+    if (possible && !gpu_thread_still_hangs(&thread->hung_pid, &err))
+        err.status = verify_gpu(&request, &gpu->fingerprint, &check, &quick, &probe_ns, &err);
+    snapshot_release(s);
+    memory_trim();
+    memory_trim_stack();
+    pthread_mutex_lock(&p->mutex);
+    thread->check_at = check_schedule_next(clock_monotonic(),
+                                           p->options.check_every_s * NSEC_PER_SEC, quick.gpu_ns);
+    if (possible && err.status)
+        gpu_thread_unchecked(thread, &err);
+    else if (possible)
+        gpu_thread_looked(thread, &check, &quick);
+}
+
+/* Sets the time of the first quick check. The mutex is held. */
+static void gpu_thread_plan_check(struct gpu_thread *thread)
+{
+    const struct pipeline *const p = thread->pipeline;
+
+    if (p->options.check_every_s > 0 && thread->check_at == 0)
+        thread->check_at =
+            check_schedule_first(clock_monotonic(), p->options.check_every_s * NSEC_PER_SEC,
+                                 thread->index, p->gpu_thread_count);
 }
 
 /* Returns whether this thread polls for lost GPUs. One thread polls for all. The mutex is held. */
@@ -535,7 +659,7 @@ static void gpu_thread_poll(struct gpu_thread *thread)
 }
 
 /* Sleeps until a measurement is queued or something is due: an update that found no memory, another
- * measurement, or a poll for a lost GPU. The mutex is held. */
+ * measurement, a quick check, or a poll for a lost GPU. The mutex is held. */
 static void gpu_thread_sleep(struct gpu_thread *thread)
 {
     struct measurement measurement;
@@ -545,12 +669,20 @@ static void gpu_thread_sleep(struct gpu_thread *thread)
         if (thread->pending.any)
             gpu_thread_publish_pending(thread);
     } else if (!thread->lost) {
-        if (gpu_thread_wait(thread, thread->retry_at)) {
-            thread->retry_at = 0;
-            (void)gpu_thread_queue(
-                thread, has_valid_fingerprint(thread) ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
-                DEPTH_FULL, &measurement, NULL);
+        gpu_thread_plan_check(thread);
+        const bool retry =
+            thread->retry_at && (!thread->check_at || thread->retry_at <= thread->check_at);
+
+        if (!gpu_thread_wait(thread, retry ? thread->retry_at : thread->check_at))
+            return;
+        if (!retry) {
+            gpu_thread_quick_check(thread);
+            return;
         }
+        thread->retry_at = 0;
+        (void)gpu_thread_queue(thread,
+                               has_valid_fingerprint(thread) ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
+                               DEPTH_FULL, &measurement, NULL);
     } else if (gpu_thread_polls(thread)) {
         gpu_thread_poll(thread);
     } else {

@@ -19,6 +19,10 @@ static void gpu_thread_add_update(struct gpu_update *pending, const struct gpu_u
         pending->has_error = true;
         pending->error = update->error;
     }
+    if (update->has_check) {
+        pending->has_check = true;
+        pending->check = update->check;
+    }
     if (update->fingerprint) {
         free(pending->fingerprint);
         pending->fingerprint = update->fingerprint;
@@ -32,6 +36,8 @@ static void gpu_thread_apply(const struct gpu_update *update, struct snapshot_gp
     gpu->state = update->state;
     if (update->has_error)
         gpu->last_error = update->error;
+    if (update->has_check)
+        gpu->check = update->check;
     if (update->fingerprint) {
         gpu->unidentified = false;
         gpu->fingerprint_stale = false;

@@ -14,10 +14,12 @@ struct gpu_update {
     enum gpu_state state;
     bool has_error;                  /* `error` is set; STATUS_OK in it clears the error */
     bool stale;                      /* the published fingerprint is stale */
+    bool has_check;                  /* `check` is set */
     bool any;                        /* any member is set */
     struct fingerprint *fingerprint; /* a new fingerprint, which is not stale */
     char fingerprint_id[FINGERPRINT_ID_BYTES];
     struct err error;
+    struct snapshot_check check;
 };
 
 /* The first publishes `update`, whose fingerprint it takes; the second publishes the pending

@@ -3,6 +3,7 @@
 #define REACH_MEASURE_MEASURE_H
 
 #include "analysis/check.h"
+#include "analysis/drift.h"
 #include "base/clock.h"
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -64,8 +65,16 @@ enum status measure_gpu(const struct measure_request *request, struct measure_re
  * Opens the GPU of `request` (its store and depth are not used), compares its identity, and runs
  * the probes of verify_probes. A probe that is not clean is repeated; a change is checked twice.
  * `*probe_ns` is the time of the first check, without opening the GPU. `*out` is complete if it
- * returns STATUS_OK. Errors come from the worker; nothing is stored. */
+ * returns STATUS_OK. Errors come from the worker; nothing is stored.
+ *
+ * A quick check passes `quick`, which is otherwise NULL. It also finds drift (analysis/drift.h), in
+ * two looks. `quick->gpu_ns` is the time of all probes, even after a failure. */
+struct quick_look {
+    struct drift drift;
+    nsec_t gpu_ns;
+};
 enum status verify_gpu(const struct measure_request *request, const struct fingerprint *fp,
-                       struct check *out, nsec_t *probe_ns, struct err *err);
+                       struct check *out, struct quick_look *quick, nsec_t *probe_ns,
+                       struct err *err);
 
 #endif

@@ -5,10 +5,11 @@
  *
  * A thread sleeps until a measurement is queued for its GPU; an idle daemon uses no CPU time and
  * holds no GPU. The last good fingerprint stays published if a measurement fails. A fingerprint
- * that a check found out of date is marked stale. Two kinds of threads wake by themselves. If the
+ * that a check found out of date is marked stale. Three kinds of threads wake by themselves. If the
  * driver has lost a GPU or hangs in a call for it, the thread of that GPU polls. The thread of a
  * GPU whose measurement failed measures again after a minute, then after pauses that double up to
- * an hour. If the GPU has a fingerprint, the thread checks it instead. Any thread may call any
+ * an hour. If the GPU has a fingerprint, the thread checks it instead. With check_every_s, each
+ * thread makes quick checks while no other process uses its GPU. Any thread may call any
  * function.
  */
 #ifndef REACH_MEASURE_PIPELINE_H
@@ -30,6 +31,7 @@ struct pipeline_options {
     bool check_known; /* check each GPU that has a fingerprint, on start and when it comes back */
     bool stored_only; /* publish the GPUs of the store, without workers or threads */
     bool list_lost;   /* list real GPUs of the store that the driver does not show */
+    uint32_t check_every_s; /* period of the quick checks of idle GPUs; 0 means none */
     uint32_t expected_gpus; /* GPUs that the node must have; 0 means any number */
     bool discover_later;    /* return at once, and look for GPUs in a thread until there are some */
     uint32_t rediscover_ms; /* pause between polls for a lost GPU; 0 means 30 s */

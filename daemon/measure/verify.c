@@ -20,6 +20,7 @@ struct verification {
     const struct measure_request *request;
     const struct fingerprint *fp;
     struct worker *worker;
+    struct quick_look *quick; /* NULL unless the check is quick */
     struct observation_set set;
     struct campaign_step step; /* is too large for the stack */
 };
@@ -36,6 +37,8 @@ static enum status verify_probe(struct verification *r, const struct probe_spec 
 
         if (status)
             return status;
+        if (r->quick)
+            r->quick->gpu_ns += o.result.conditions.duration_ns;
         if (spec == &r->step.specs[0])
             verify_probes_place(r->fp, &o.result, &r->step);
         disturbance_classify(&o, &o.assessment);
@@ -75,6 +78,31 @@ static enum status verify_once(struct verification *r, struct check *out, struct
     return STATUS_OK;
 }
 
+/* Keeps a change only if both looks have found it. */
+static void verify_confirm(const struct check *before, struct check *io)
+{
+    if ((before->result == CHECK_CHANGED) == (io->result == CHECK_CHANGED))
+        return;
+    if (before->result == CHECK_CHANGED)
+        *io = *before;
+    io->result = CHECK_UNSURE;
+}
+
+/* Finds the drift of a quick check, and keeps only what both looks have found. Returns whether
+ * there is any. */
+static bool verify_drift(struct verification *r, int look)
+{
+    struct drift now;
+
+    if (!r->quick)
+        return false;
+    drift_find(r->fp, &r->set, &now);
+    if (look > 0)
+        drift_confirm(&r->quick->drift, &now);
+    r->quick->drift = now;
+    return drift_is_any(&now);
+}
+
 /* Runs one check, and a second one if the first has found a change, because a measurement is
  * expensive. */
 static enum status verify_twice(struct verification *r, struct check *out, nsec_t *probe_ns,
@@ -83,35 +111,40 @@ static enum status verify_twice(struct verification *r, struct check *out, nsec_
     enum status status = STATUS_OK;
     nsec_t start = clock_monotonic();
 
-    verify_probes(r->fp, &r->set.limits, &r->step);
+    if (r->quick)
+        (void)verify_probes_quick(r->fp, &r->set.limits, &r->step);
+    else
+        verify_probes(r->fp, &r->set.limits, &r->step);
     r->request->progress(r->request->self, 0.5, r->step.message);
     for (int i = 0; i < VERIFY_LOOKS && !status; i++) {
-        struct check before = *out;
+        const struct check before = *out;
 
         status = verify_once(r, out, err);
-        if (i == 0) {
+        if (i == 0)
             *probe_ns = clock_monotonic() - start;
-        } else if (!status && out->result != CHECK_CHANGED) {
-            *out = before;
-            out->result = CHECK_UNSURE;
-        }
-        if (out->result != CHECK_CHANGED)
+        else if (!status)
+            verify_confirm(&before, out);
+        if (!status && !verify_drift(r, i) && out->result != CHECK_CHANGED)
             break;
     }
     return status;
 }
 
 enum status verify_gpu(const struct measure_request *request, const struct fingerprint *fp,
-                       struct check *out, nsec_t *probe_ns, struct err *err)
+                       struct check *out, struct quick_look *quick, nsec_t *probe_ns,
+                       struct err *err)
 {
     struct verification *r = calloc(1, sizeof *r);
 
     *probe_ns = 0;
     *out = (struct check){.result = CHECK_UNSURE};
+    if (quick)
+        *quick = (struct quick_look){.gpu_ns = 0};
     if (!r)
         return err_set(err, STATUS_NO_MEMORY, "cannot allocate the check of a GPU: out of memory");
     r->request = request;
     r->fp = fp;
+    r->quick = quick;
     enum status status = measure_open(request, &r->worker, &r->set.gpu, &r->set.limits, err);
 
     if (!status)

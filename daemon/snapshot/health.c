@@ -1,10 +1,12 @@
 /* health.c: see health.h. */
 #include "snapshot/health.h"
 
+#include "fingerprint/link.h"
 #include "types/name_of.h"
 
 NAME_FUNCTION(health_kind_name, enum health_kind, [HEALTH_GPUS_MISSING] = "gpus-missing",
-              [HEALTH_GPU_LOST] = "gpu-lost", [HEALTH_GPU_FAILED] = "gpu-failed")
+              [HEALTH_GPU_LOST] = "gpu-lost", [HEALTH_GPU_FAILED] = "gpu-failed",
+              [HEALTH_LINK_DEGRADED] = "link-degraded", [HEALTH_GPU_DRIFT] = "gpu-drift")
 
 static bool is_present(const struct snapshot_gpu *gpu)
 {
@@ -53,6 +55,36 @@ static enum health_kind classify(const struct snapshot_gpu *gpu)
     return gpu->state == GPU_STATE_LOST ? HEALTH_GPU_LOST : HEALTH_KINDS;
 }
 
+/* Visits what a quick check has found since the fingerprint was measured. Without such a check, the
+ * fingerprint has the link. */
+static uint32_t visit_drift(const struct snapshot_gpu *gpu, health_fn *visit, void *self)
+{
+    const bool checked = gpu->check.checked_at >= gpu->fingerprint.taken_at;
+    char link[LINK_TEXT_BYTES] = "";
+    uint32_t count = 0;
+    struct err why;
+
+    if (!gpu->has_fingerprint || !is_present(gpu))
+        return 0;
+    if (checked ? gpu->check.link[0] != '\0' : link_is_slow(&gpu->fingerprint.conditions, link)) {
+        err_set_hint(&why, STATUS_CONFLICT,
+                     "Reseat the GPU and its riser, compare the slot and the settings of the BIOS "
+                     "with other nodes, then measure again: reachctl measure.",
+                     "%s", checked ? gpu->check.link : link);
+        visit(self, HEALTH_LINK_DEGRADED, gpu, &why);
+        count++;
+    }
+    if (checked && gpu->check.drift[0]) {
+        err_set_hint(&why, STATUS_CONFLICT,
+                     "Compare power, cooling and clocks with nvidia-smi -q. If the change is "
+                     "intended, measure again: reachctl measure --depth full.",
+                     "%s", gpu->check.drift);
+        visit(self, HEALTH_GPU_DRIFT, gpu, &why);
+        count++;
+    }
+    return count;
+}
+
 uint32_t health_visit(const struct snapshot *s, health_fn *visit, void *self)
 {
     const uint32_t missing = health_count_missing(s);
@@ -71,10 +103,11 @@ uint32_t health_visit(const struct snapshot *s, health_fn *visit, void *self)
     for (uint32_t i = 0; i < s->gpu_count && health_is_counted(s); i++) {
         const enum health_kind kind = classify(&s->gpus[i]);
 
-        if (kind == HEALTH_KINDS)
-            continue;
-        visit(self, kind, &s->gpus[i], &s->gpus[i].last_error);
-        count++;
+        if (kind != HEALTH_KINDS) {
+            visit(self, kind, &s->gpus[i], &s->gpus[i].last_error);
+            count++;
+        }
+        count += visit_drift(&s->gpus[i], visit, self);
     }
     return count;
 }

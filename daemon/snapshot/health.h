@@ -1,6 +1,7 @@
 /* health.h: the problems of the GPUs of a node, derived from a view. A problem needs an operator: a
- * GPU that is missing, or that the driver cannot use. A measurement that failed beside other work
- * is no problem. The functions are pure and may be called on any thread. */
+ * GPU that is missing, that the driver cannot use, or that has become slower. A measurement that
+ * failed beside other work is no problem. The functions are pure and may be called on any thread.
+ */
 #ifndef REACH_SNAPSHOT_HEALTH_H
 #define REACH_SNAPSHOT_HEALTH_H
 
@@ -10,9 +11,11 @@ enum health_kind {
     HEALTH_GPUS_MISSING = 0, /* fewer GPUs were found than the node must have */
     HEALTH_GPU_LOST,         /* the driver no longer shows a known GPU */
     HEALTH_GPU_FAILED,       /* the driver does not identify a GPU, or a GPU fails or hangs */
+    HEALTH_LINK_DEGRADED,    /* the PCIe link is slower than it can be or was */
+    HEALTH_GPU_DRIFT,        /* a quick check found a GPU slower than its fingerprint, or changed */
     HEALTH_KINDS
 };
-/* Returns "gpus-missing", "gpu-lost" or "gpu-failed". */
+/* Returns "gpus-missing", "gpu-lost", "gpu-failed", "link-degraded" or "gpu-drift". */
 const char *health_kind_name(enum health_kind k);
 
 /* Returns the number of GPUs that the driver shows and identifies. MIG instances count as the GPU

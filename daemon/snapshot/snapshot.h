@@ -22,6 +22,13 @@ enum gpu_state {
 };
 const char *gpu_state_name(enum gpu_state s);
 
+/* The result of the newest quick check (check-every). A text is "" if there is no drift. */
+struct snapshot_check {
+    int64_t checked_at; /* wall clock, seconds since 1970; 0 if there was none */
+    char drift[160];    /* clock, speed or structure */
+    char link[160];     /* the PCIe link */
+};
+
 struct snapshot_gpu {
     struct gpu_identity identity;
     struct maybe_u32 minor; /* N of /dev/nvidiaN, from the latest list of the driver */
@@ -33,6 +40,7 @@ struct snapshot_gpu {
     bool fingerprint_stale; /* the fingerprint is older than a change, which last_error describes */
     struct fingerprint fingerprint;
     char fingerprint_id[FINGERPRINT_ID_BYTES]; /* id of the fingerprint; "" if there is none */
+    struct snapshot_check check;
 };
 
 struct snapshot {

@@ -213,6 +213,7 @@ static enum status worker_send_options(struct worker *w, const struct gpu_option
     json_writer_u64(&t, "identify_ms", options->identify_ms);
     json_writer_bool(&t, "no_vmm", options->no_vmm);
     json_writer_bool(&t, "alone", options->alone);
+    json_writer_bool(&t, "idle_only", options->idle_only);
     return worker_send(w, &t, WORKER_SEND_DEADLINE, err);
 }
 

@@ -10,8 +10,8 @@
  *     {"do":"close"}                      -> {"ok":"close"}
  *
  * "options" may be left out (real GPUs, default limits), has no answer, and may contain any of:
- * simulated, libcuda, memory_limit_bytes, deadline_ms, no_vmm, alone, identify_ms. Without "uuid",
- * "open" takes the first GPU.
+ * simulated, libcuda, memory_limit_bytes, deadline_ms, no_vmm, alone, idle_only, identify_ms.
+ * Without "uuid", "open" takes the first GPU.
  *
  * A message that cannot be carried out is answered {"error":slug,"text":message} and the
  * conversation continues. Anything but a JSON object, and a line that is too long, ends the
@@ -165,6 +165,7 @@ static enum status session_do_options(struct session *s, struct json_reader *in)
     json_reader_u32(in, "identify_ms", UINT32_MAX, &options.identify_ms);
     json_reader_bool(in, "no_vmm", &options.no_vmm);
     json_reader_bool(in, "alone", &options.alone);
+    json_reader_bool(in, "idle_only", &options.idle_only);
     enum status status = json_reader_end(in);
 
     if (!status && s->gpu)

@@ -3,6 +3,8 @@
 checks for Slurm and for node-problem-detector, over the stand-in driver and over simulated GPUs."""
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 
@@ -46,7 +48,7 @@ def problems(daemon):
     found = [(problem["kind"], problem["gpu"]) for problem in health["problems"]]
     equal(health["status"], "degraded" if found else "ok")
     page = daemon.get("/metrics").body.decode()
-    for kind in ("gpus-missing", "gpu-lost", "gpu-failed"):
+    for kind in ("gpus-missing", "gpu-lost", "gpu-failed", "link-degraded", "gpu-drift"):
         count = sum(kind == one for one, _ in found)
         assert f'reachd_gpu_problems{{kind="{kind}"}} {count}\n' in page, page
     code, out, _ = common.run(common.REACHCTL, "--socket", daemon.socket, "health")
@@ -148,6 +150,166 @@ def unknown_is_no_problem():
         code = subprocess.run([common.REACHCTL, "--socket", daemon.socket, "health", "--json"], stdout=full,
                               stderr=subprocess.DEVNULL, check=False).returncode
     equal(code, 3)
+    daemon.stop()
+
+
+# ---- quick checks ----
+
+DAY = ("sms=8 memory=2G l2cache=16M latency=200 spread=6 noise=gauss:2 l1=16@2M/2;miss=20 "
+       "l2=128@2M/0-3:4-7;miss=150;miss_ns=3 pcie=5@16 uuid=SIM-day ")
+GOOD = "clock=1500000 plateau=800"
+SLOW = ((GOOD.replace("1500000", "1200000"), "gpu-drift", "the SM clock was 1500 MHz and is 1200 MHz"),
+        (GOOD.replace("800", "700"), "gpu-drift", r"random reads of device memory had 8\d\d GB/s and have 7\d\d GB/s"),
+        (GOOD + " link=3@16", "link-degraded",
+         "the PCIe link is generation 3 x16; the GPU and its slot support generation 5 x16"))
+
+
+def checked(daemon, after=0):
+    """Waits for a quick check after this time. Returns the time of the check."""
+    def newest():
+        found = re.search(r"^reachd_gpu_check_timestamp_seconds\S+ (\d+)$", daemon.get("/metrics").body.decode(), re.M)
+        return found and int(found.group(1)) > after and int(found.group(1))
+    return until("a quick check is made", newest)
+
+
+@case
+def a_gpu_that_is_slow_after_a_day_is_found():
+    """The GPU has become slower. No check at the start finds that, but quick checks do."""
+    measured = common.measured_state([DAY + GOOD])
+    for number, (text, kind, sentence) in enumerate(SLOW):
+        state = shutil.copyfile(measured, os.path.join(common.folder, f"slow{number}.db"))
+        daemon = common.Daemon("--simulate", DAY + text, "--check-every", "1s", state=state)
+        wait(daemon, kind)
+        problem, = daemon.json("/v1/health")["problems"]
+        assert re.fullmatch(sentence, problem["text"]), problem
+        if number == 0:
+            checked(daemon, checked(daemon))
+        equal(problems(daemon), [(kind, "SIM-day")])
+        gpu, = daemon.gpus()
+        equal((gpu["state"], gpu["last_error"]), ("ready", None))
+        equal(len([line for line in daemon.log().splitlines() if re.search(sentence, line)]), 1, "lines of the log")
+        daemon.stop()
+
+
+@case
+def a_gpu_as_it_was_has_no_problem_and_a_new_measurement_ends_one():
+    state = shutil.copyfile(common.measured_state([DAY + GOOD]), os.path.join(common.folder, "same.db"))
+    daemon = common.Daemon("--simulate", DAY + GOOD, "--check-every", "1s", state=state)
+    checked(daemon)
+    equal(problems(daemon), [])
+    equal([line for line in daemon.log().splitlines() if "warning" in line], [])
+    daemon.stop()
+    daemon = common.Daemon("--simulate", DAY + SLOW[0][0], "--check-every", "1s", state=state)
+    wait(daemon, "gpu-drift")
+    equal(daemon.finished(daemon.submit(0, "full"))["state"], "done")
+    wait(daemon)
+    checked(daemon, checked(daemon))
+    equal(problems(daemon), [])
+    daemon.stop()
+
+
+@case
+def a_link_that_was_slow_when_it_was_measured_is_a_problem():
+    daemon = common.Daemon("--simulate", DAY + SLOW[2][0])
+    daemon.measured()
+    equal(problems(daemon), [("link-degraded", "SIM-day")])
+    daemon.stop()
+
+
+def watched(*items, options=("--no-check-on-start", "--check-every", "1s")):
+    """Starts a daemon over the stand-in driver, which has measured the first item before."""
+    if not os.path.exists(LIBRARY):
+        raise common.Skip("the stand-in driver is not built")
+    environment = {"FAKECUDA": "@" + node_path, "LD_LIBRARY_PATH": FOLDER}
+    known = os.path.join(common.folder, "watched.db")
+    if not os.path.exists(known):
+        has("gpu=" + DAY + GOOD)
+        daemon = common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", state=known, environment=environment)
+        job = daemon.finished(daemon.submit(0, "quick"))
+        daemon.stop()
+        if job["state"] == "failed" and job["error"]["slug"] == "not-supported":
+            os.unlink(known)
+            raise common.Skip("this build has no device code")
+        equal(job["state"], "done", job)
+    has(*items)
+    return common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", "--log-level", "debug", *options,
+                         state=shutil.copyfile(known, f"{known}.{len(common.daemons)}"), environment=environment)
+
+
+@case
+def a_gpu_in_use_is_not_checked():
+    slow = "gpu=" + DAY + GOOD + " link=3@16"
+    for items, reason in ((["processes=2"], "is in use by 2 processes"), (["busy=7"], "was busy for 7 % of the last second"),
+                          (["mode=3"], "a check would exclude a job")):
+        daemon = watched(slow, *items)
+        until("it is seen in use twice", lambda d=daemon, text=reason: d.log().count(text) > 1)
+        equal(problems(daemon), [])
+        has(slow)
+        wait(daemon, "link-degraded")
+        daemon.stop()
+
+
+@case
+def a_gpu_of_which_nvml_reports_nothing_is_measured_and_not_checked():
+    daemon = watched("gpu=" + DAY + GOOD, "mute")
+    until("it says so", lambda: "cannot be checked: NVML does not report whether the GPU is in use" in daemon.log())
+    equal(daemon.finished(daemon.submit(0, "quick"))["state"], "done")
+    conditions = daemon.json("/v1/gpus/0/fingerprint")["conditions"]
+    for name in ("generation", "generation_used", "lanes", "lanes_supported"):
+        equal(conditions[f"pcie_{name}_reason"], "not-reported")
+    equal(conditions["other_processes"], None)
+    equal(problems(daemon), [])
+    equal(daemon.log().count("NVML does not report whether the GPU is in use"), 1)
+    daemon.stop()
+
+
+@case
+def the_driver_library_is_replaced_under_the_daemon():
+    """An upgrade leaves a library that does not load, then one of another version. The daemon itself has no library."""
+    if not os.path.exists(LIBRARY):
+        raise common.Skip("the stand-in driver is not built")
+    folder = shutil.copytree(FOLDER, os.path.join(common.folder, "driver"), symlinks=True,
+                             ignore=lambda _, names: [name for name in names if ".so" not in name])
+    library = os.path.join(folder, "libcuda.so.1")
+
+    def replace(source):
+        shutil.copyfile(source, library + ".new")
+        os.rename(library + ".new", library)
+    daemon = watched("gpu=" + DAY + GOOD, options=("--libcuda", library))
+    known, = daemon.measured()
+    replace(__file__)
+    equal(daemon.finished(daemon.submit(0, "quick"))["error"]["slug"], "no-driver")
+    gpu, = daemon.gpus()
+    equal((gpu["state"], gpu["fingerprint_id"]), ("lost", known["fingerprint_id"]))
+    equal([kind for kind, _ in problems(daemon)], ["gpu-lost"])
+    equal(daemon.get("/v1/gpus/0/plan?bytes=1GiB").status, 200)
+    with open(f"/proc/{daemon.process.pid}/maps", encoding="utf-8") as file:
+        assert "libcuda" not in file.read(), "the serving process has loaded the driver"
+    replace(LIBRARY)
+    ask(daemon, "gpu=" + DAY + GOOD + " driver=999.1")
+    until("the fingerprint is stale", lambda: daemon.gpus()[0]["state"] == "stale")
+    equal(daemon.finished(daemon.submit(0, "quick"))["state"], "done")
+    equal(daemon.json("/v1/gpus/0/fingerprint")["gpu"]["driver_version"], "999.1")
+    equal(problems(daemon), [])
+    daemon.stop()
+
+
+@case
+def a_quick_check_finds_a_gpu_that_is_gone():
+    daemon = watched("gpu=" + DAY + GOOD, "processes=1")
+    uuid = daemon.gpus()[0]["uuid"]
+    has("fail=cuInit=100")
+    wait(daemon, "gpu-lost")
+    equal(problems(daemon), [("gpu-lost", uuid)])
+    daemon.stop()
+
+
+@case
+def another_driver_is_found_by_a_quick_check_and_is_no_drift():
+    daemon = watched("gpu=" + DAY + GOOD, "processes=1")
+    has("gpu=" + DAY + GOOD + " driver=999.1")
+    until("the fingerprint is stale", lambda: daemon.gpus()[0]["state"] == "stale")
+    equal(problems(daemon), [])
     daemon.stop()
 
 

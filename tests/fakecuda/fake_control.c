@@ -240,6 +240,10 @@ static int read_item(const char *item, struct control *c)
         return read_number(item, v, &c->compute_mode);
     if ((v = after(item, "mps=")))
         return read_number(item, v, &c->mps_clients);
+    if ((v = after(item, "processes=")))
+        return read_number(item, v, &c->processes);
+    if ((v = after(item, "busy=")))
+        return read_number(item, v, &c->busy_percent);
     if ((v = after(item, "others=")))
         return units_parse_bytes(v, &c->others_bytes, &err) == STATUS_OK
                    ? 0
@@ -256,6 +260,8 @@ static int read_item(const char *item, struct control *c)
                                   : complain(item, "a GPU belongs before it");
     if (strcmp(item, "novmm") == 0)
         c->no_vmm = true;
+    else if (strcmp(item, "mute") == 0)
+        c->mute = true;
     else if (strcmp(item, "nohints") == 0)
         c->no_hints = true;
     else if (strcmp(item, "ats") == 0)

@@ -46,6 +46,9 @@ struct control {
     int compute_mode;
     uint64_t others_bytes; /* device memory that other processes hold */
     int mps_clients;       /* clients of MPS, including this process; 0 means no MPS */
+    int processes;         /* other processes that NVML reports */
+    int busy_percent;      /* utilization that NVML reports */
+    bool mute;             /* NVML reports nothing else about a GPU */
     bool no_vmm;
     bool no_hints;
     bool ats;

@@ -49,6 +49,8 @@ int nvmlDeviceGetCurrPcieLinkGeneration(nvml_device device, unsigned *generation
 int nvmlDeviceGetMaxPcieLinkWidth(nvml_device device, unsigned *lanes);
 int nvmlDeviceGetCurrPcieLinkWidth(nvml_device device, unsigned *lanes);
 int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvml_device device, unsigned *count, void *out);
+int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned *count, void *out);
+int nvmlDeviceGetUtilizationRates(nvml_device device, unsigned out[2]);
 
 static uint32_t place_of(nvml_device device)
 {
@@ -159,7 +161,7 @@ int nvmlDeviceGetName(nvml_device device, char *out, unsigned size)
 int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *out)
 {
     *out = (struct nvml_memory){device->desc.memory_bytes, device->desc.memory_bytes, 0};
-    return fake.control.unified ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
+    return fake.control.unified || fake.control.mute ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
 }
 
 int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *out)
@@ -171,25 +173,25 @@ int nvmlDeviceGetPciInfo_v3(nvml_device device, struct nvml_pci *out)
 int nvmlDeviceGetMaxPcieLinkGeneration(nvml_device device, unsigned *generation)
 {
     *generation = device->desc.pcie_generation;
-    return *generation > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    return *generation > 0 && !fake.control.mute ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
 }
 
 int nvmlDeviceGetCurrPcieLinkGeneration(nvml_device device, unsigned *generation)
 {
     *generation = sim_desc_generation(&device->desc);
-    return *generation > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    return *generation > 0 && !fake.control.mute ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
 }
 
 int nvmlDeviceGetMaxPcieLinkWidth(nvml_device device, unsigned *lanes)
 {
     *lanes = device->desc.pcie_lanes;
-    return *lanes > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    return *lanes > 0 && !fake.control.mute ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
 }
 
 int nvmlDeviceGetCurrPcieLinkWidth(nvml_device device, unsigned *lanes)
 {
     *lanes = sim_desc_lanes(&device->desc);
-    return *lanes > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+    return *lanes > 0 && !fake.control.mute ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
 }
 
 int nvmlDeviceGetMigMode(nvml_device device, unsigned *current, unsigned *pending)
@@ -222,4 +224,24 @@ int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvml_device device, unsigned *cou
     (void)out;
     *count = (unsigned)fake.control.mps_clients;
     return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(nvml_device device, unsigned *count, void *out)
+{
+    bool own = false;
+
+    (void)device;
+    (void)out;
+    for (size_t i = 0; i < sizeof fake.devices / sizeof fake.devices[0]; i++)
+        own = own || fake.devices[i].retains > 0;
+    *count = (unsigned)fake.control.processes + own;
+    return fake.control.mute ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
+}
+
+int nvmlDeviceGetUtilizationRates(nvml_device device, unsigned out[2])
+{
+    (void)device;
+    out[0] = (unsigned)fake.control.busy_percent;
+    out[1] = 0;
+    return fake.control.mute ? NVML_NOT_SUPPORTED : NVML_SUCCESS;
 }

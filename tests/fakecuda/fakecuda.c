@@ -34,6 +34,10 @@
  *   driver=<version>               the result of cuDriverGetVersion; default 13000
  *   mode=<n>                       compute mode: 0 default, 2 prohibited, 3 exclusive process
  *   others=<size>                  device memory that other processes hold
+ *   processes=<n>                  other processes with a context, which NVML reports
+ *   busy=<n>                       percentage of the time with kernels, which NVML reports
+ *   mute                           NVML reports only which GPUs there are: all other questions
+ *                                  about a GPU are not supported
  *   mps=<n>                        the process is one of this many clients of MPS
  *   novmm                          the GPUs cannot do the virtual memory API
  *   ats                            the GPUs use the page tables of the host

@@ -79,6 +79,32 @@ static enum status explain_no_context(const struct cuda_gpu *g, enum status fail
                    (unsigned long long)((CUDA_ARENA_LEAST_BYTES + CUDA_SCRATCH_BYTES) / MIB));
 }
 
+/* Checks for gpu_options.idle_only. A process list may lack the processes of other containers, so
+ * the share of time with kernels counts too. */
+static enum status check_idle(struct cuda_gpu *g, struct err *err)
+{
+    const struct maybe_u32 processes = nvml_processes(g->nvml);
+    const struct maybe_u32 busy = nvml_busy_percent(g->nvml);
+    int mode = 0;
+    enum status s = CUDA_CALL(&g->api, err, cuDeviceGetAttribute, &mode,
+                              CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, g->device);
+
+    if (s != STATUS_OK)
+        return s;
+    if (!IS_KNOWN(processes))
+        return err_set(err, STATUS_NOT_SUPPORTED, "NVML does not report whether the GPU is in use");
+    if (processes.v > 0)
+        return err_set(err, STATUS_GPU_BUSY, "the GPU is in use by %u processes", processes.v);
+    if (IS_KNOWN(busy) && busy.v > 0)
+        return err_set(err, STATUS_GPU_BUSY, "the GPU was busy for %u %% of the last second",
+                       busy.v);
+    return mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS
+               ? err_set(err, STATUS_GPU_BUSY,
+                         "the GPU is in compute mode \"exclusive process\", and a check would "
+                         "exclude a job")
+               : STATUS_OK;
+}
+
 static enum status make_context(struct cuda_gpu *g, struct err *err)
 {
     int mode = 0;
@@ -249,6 +275,8 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
         goto out;
     g->nvml = nvml_open();
     s = find_device(g, uuid, err);
+    if (s == STATUS_OK && options->idle_only)
+        s = check_idle(g, err);
     if (s == STATUS_OK)
         s = make_context(g, err);
     if (s != STATUS_OK)

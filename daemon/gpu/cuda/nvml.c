@@ -299,8 +299,8 @@ NVML_NUMBER(nvml_pcie_lanes_supported, nvmlDeviceGetMaxPcieLinkWidth)
 NVML_NUMBER(nvml_pcie_generation_used, nvmlDeviceGetCurrPcieLinkGeneration)
 NVML_NUMBER(nvml_pcie_lanes, nvmlDeviceGetCurrPcieLinkWidth)
 
-/* Counts the listed processes other than this process. */
-static struct maybe_u32 count_others(const struct nvml *n, nvml_processes_function list_processes)
+static struct maybe_u32 count_processes(const struct nvml *n,
+                                        nvml_processes_function list_processes)
 {
     struct nvml_process list[NVML_MAX_PROCESSES];
     unsigned count = NVML_MAX_PROCESSES;
@@ -309,7 +309,21 @@ static struct maybe_u32 count_others(const struct nvml *n, nvml_processes_functi
     const nvml_result r = list_processes(n->device, &count, list);
     if (r != NVML_OK && r != NVML_INSUFFICIENT_SIZE)
         return UNKNOWN_U32(REASON_NOT_REPORTED);
-    return KNOWN_U32(count > 0 ? count - 1 : 0);
+    return KNOWN_U32(count);
+}
+
+/* Counts the listed processes other than this process. */
+static struct maybe_u32 count_others(const struct nvml *n, nvml_processes_function list_processes)
+{
+    struct maybe_u32 count = count_processes(n, list_processes);
+
+    count.v -= count.v > 0;
+    return count;
+}
+
+struct maybe_u32 nvml_processes(const struct nvml *n)
+{
+    return count_processes(n, n ? n->nvmlDeviceGetComputeRunningProcesses : NULL);
 }
 
 struct maybe_u32 nvml_other_processes(const struct nvml *n)

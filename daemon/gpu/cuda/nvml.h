@@ -37,6 +37,8 @@ struct maybe_u32 nvml_pcie_lanes(const struct nvml *n);
 /* Returns the percentage of the last sample period in which any process had a kernel on the GPU. A
  * period is a sixth of a second to a second. Call it before the first kernel of this process. */
 struct maybe_u32 nvml_busy_percent(const struct nvml *n);
+/* Counts all compute processes. */
+struct maybe_u32 nvml_processes(const struct nvml *n);
 /* Counts compute processes besides this process, which must have a context. */
 struct maybe_u32 nvml_other_processes(const struct nvml *n);
 /* Counts the clients of MPS besides this process, which must be a client. */

@@ -184,6 +184,8 @@ static enum status sim_open(const struct gpu_options *options, const char *uuid,
     gpu->base.ops = &sim_gpu_ops;
 
     enum status s = find_gpu(options, uuid, gpu, err);
+    if (s == STATUS_OK && options->idle_only && gpu->desc.neighbor_loads > 0)
+        s = err_set(err, STATUS_GPU_BUSY, "the GPU is in use by a simulated neighbor");
     if (s != STATUS_OK)
         goto out;
     set_limits(gpu, options);

@@ -215,6 +215,34 @@ static void printed_is_read_back(void **state)
     }
 }
 
+static void durations_have_a_whole_number_and_a_unit(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t seconds;
+        const char *printed;
+    } good[] = {{"90s", 90, "90s"},       {"60s", 60, "1m"},
+                {"1h", 3600, "1h"},       {"7d", 7 * 86400, "7d"},
+                {"48h", 2 * 86400, "2d"}, {"0s", 0, "0d"},
+                {"0030m", 1800, "30m"},   {"999999999d", 999999999ull * 86400, "999999999d"}};
+    static const char *const bad[] = {"",    "h",   "1",  "1 h",         "1.5h", "-1h",
+                                      "1hh", "1ms", "1H", "9999999999s", "1h ",  "h1"};
+    char out[24];
+    uint64_t seconds = 0;
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+        assert_int_equal(units_parse_seconds(good[i].text, &seconds, &err), STATUS_OK);
+        assert_int_equal(seconds, good[i].seconds);
+        assert_string_equal(units_print_seconds(seconds, out, sizeof(out)), good[i].printed);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        if (units_parse_seconds(bad[i], &seconds, &err) != STATUS_INVALID_ARGUMENT)
+            fail_msg("\"%s\" was read as %" PRIu64 " s", bad[i], seconds);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +252,7 @@ int main(void)
         cmocka_unit_test(formats_for_people),
         cmocka_unit_test(prints_the_shortest),
         cmocka_unit_test(printed_is_read_back),
+        cmocka_unit_test(durations_have_a_whole_number_and_a_unit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,12 +143,52 @@ static void an_uncounted_node_has_no_problem(void **state)
     snapshot_discard(s);
 }
 
+/* A quick check counts until a newer measurement. Before the first check, the fingerprint has the
+ * link. */
+static void the_newest_look_counts(void **state)
+{
+    struct snapshot *const s = snapshot_draft(1);
+    struct snapshot_gpu *const gpu = &s->gpus[0];
+    struct fingerprint_conditions *const c = &gpu->fingerprint.conditions;
+    struct seen seen = {.ordered = true};
+
+    (void)state;
+    fingerprint_init(&gpu->fingerprint);
+    gpu->state = GPU_STATE_READY;
+    gpu->fingerprint.taken_at = 100;
+    c->pcie_generation = KNOWN_U32(5);
+    c->pcie_generation_used = KNOWN_U32(3);
+    assert_int_equal(health_visit(s, see, &seen), 0); /* there is no fingerprint */
+    gpu->has_fingerprint = true;
+    assert_int_equal(health_visit(s, see, &(struct seen){.ordered = true}), 1);
+    gpu->check = (struct snapshot_check){.checked_at = 99, .drift = "slow", .link = "slow"};
+    seen = (struct seen){.ordered = true};
+    assert_int_equal(health_visit(s, see, &seen), 1);
+    assert_int_equal(seen.counts[HEALTH_LINK_DEGRADED], 1);
+    gpu->check.checked_at = 100;
+    assert_int_equal(health_visit(s, see, &(struct seen){.ordered = false}), 2);
+    gpu->check = (struct snapshot_check){.checked_at = 200}; /* the link was repaired */
+    assert_int_equal(health_visit(s, see, &seen), 0);
+    gpu->check.drift[0] = 'x';
+    seen = (struct seen){.ordered = true};
+    assert_int_equal(health_visit(s, see, &seen), 1);
+    assert_int_equal(seen.counts[HEALTH_GPU_DRIFT], 1);
+    gpu->state = GPU_STATE_LOST; /* the GPU itself is the problem */
+    err_set(&gpu->last_error, STATUS_NOT_FOUND, "the driver shows no such GPU");
+    seen = (struct seen){.ordered = true};
+    assert_int_equal(health_visit(s, see, &seen), 1);
+    assert_int_equal(seen.counts[HEALTH_GPU_LOST], 1);
+    snapshot_discard(s);
+}
+
 static void kinds_have_names(void **state)
 {
     (void)state;
     assert_string_equal(health_kind_name(HEALTH_GPUS_MISSING), "gpus-missing");
     assert_string_equal(health_kind_name(HEALTH_GPU_LOST), "gpu-lost");
     assert_string_equal(health_kind_name(HEALTH_GPU_FAILED), "gpu-failed");
+    assert_string_equal(health_kind_name(HEALTH_LINK_DEGRADED), "link-degraded");
+    assert_string_equal(health_kind_name(HEALTH_GPU_DRIFT), "gpu-drift");
 }
 
 int main(void)
@@ -158,6 +198,7 @@ int main(void)
         cmocka_unit_test(random_nodes_have_their_problems),
         cmocka_unit_test(gpus_without_an_address_count_each),
         cmocka_unit_test(an_uncounted_node_has_no_problem),
+        cmocka_unit_test(the_newest_look_counts),
         cmocka_unit_test(kinds_have_names),
     };
 

@@ -1,0 +1,19 @@
+/* link.h: compares the PCIe link of a GPU in use with the link at best, and with the link of an
+ * earlier measurement. Numbers that are not known are not compared. The functions are pure. */
+#ifndef REACH_FINGERPRINT_LINK_H
+#define REACH_FINGERPRINT_LINK_H
+
+#include "fingerprint/fingerprint.h"
+
+enum { LINK_TEXT_BYTES = 128 };
+
+/* Returns whether the link has a lower generation or fewer lanes than the GPU and its slot support.
+ * Writes a sentence to out[LINK_TEXT_BYTES], or "" if the link is not slower. */
+bool link_is_slow(const struct fingerprint_conditions *c, char *out);
+
+/* Returns whether the link has a lower generation or fewer lanes than before. Writes a sentence
+ * like link_is_slow. */
+bool link_has_slowed(const struct fingerprint_conditions *before,
+                     const struct fingerprint_conditions *now, char *out);
+
+#endif
