@@ -189,6 +189,14 @@ void kernels_spent_first(uint64_t ns)
     pthread_mutex_unlock(&lock);
 }
 
+void kernels_waited(struct kernel *k, uint64_t ns, bool in_vain)
+{
+    pthread_mutex_lock(&lock);
+    spent_ns += ns;
+    k->recorded += in_vain;
+    pthread_mutex_unlock(&lock);
+}
+
 /* Finds the kernel of a function, by its name if the function is new. */
 static struct kernel *find_function(const void *function, const char *name, int device)
 {

@@ -49,6 +49,10 @@ void kernels_start(const struct kernel_limits *limits);
 bool kernels_want_first(void);
 void kernels_spent_first(uint64_t ns);
 
+/* Counts the time for which a module was patched before a launch of `k` was recorded, or in vain.
+ */
+void kernels_waited(struct kernel *k, uint64_t ns, bool in_vain);
+
 /* Counts a launch and returns its kernel and what to do with it. `function` is the handle of the
  * kernel, and `name` lives as long as its module is loaded. `*out_shape` is the index of the
  * shape, or KERNEL_SHAPES if the kernel has more shapes than have room. Returns NULL if the table

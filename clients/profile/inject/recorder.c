@@ -24,6 +24,7 @@ enum {
 #define STREAM_OF_THREAD ((void *)2) /* CU_STREAM_PER_THREAD */
 /* After this time a launch is not recorded any more; the rest of it runs almost unpatched. */
 #define RECORDED_NS (3 * NSEC_PER_SEC)
+#define WANTED_NS   (1 * NSEC_PER_SEC) /* of a patched module for a launch to record */
 #define LONGEST_NS  (60 * NSEC_PER_SEC)
 #define WAIT_NS     (4 * NSEC_PER_SEC) /* of a thread for its recording; more than RECORDED_NS */
 #define DESTROY_NS  (1 * NSEC_PER_SEC) /* of a thread that destroys a context that is read */
@@ -45,8 +46,11 @@ static const void *patch_image;
 struct patched {
     _Atomic(san_module) module; /* NULL is a free slot */
     _Atomic(san_context) context;
-    atomic_bool is_stale; /* a launch was not recorded, so the patch only costs time */
-    atomic_bool is_kept;  /* the module cannot be unpatched, or a graph may have its code */
+    atomic_bool is_stale;            /* a launch was not recorded, so the patch only costs time */
+    _Atomic(struct kernel *) wanted; /* the module stays patched until a launch of this kernel is
+                                        recorded, because other kernels may be launched before */
+    _Atomic uint64_t wanted_ns;      /* time of the request */
+    atomic_bool is_kept; /* the module cannot be unpatched, or a graph may have its code */
 };
 
 enum state {
@@ -113,6 +117,7 @@ static void set_stale(struct patched *p, bool stale)
 static void forget(struct patched *p)
 {
     set_stale(p, false);
+    atomic_store(&p->wanted, NULL);
     if (atomic_exchange(&p->module, NULL))
         atomic_fetch_sub(&patched_count, 1);
 }
@@ -222,6 +227,7 @@ static const char *patch(san_context context, san_module module)
     }
     atomic_store(&slot->context, context);
     atomic_store(&slot->is_kept, false);
+    atomic_store(&slot->wanted, NULL);
     atomic_store(&slot->module, module);
     atomic_fetch_add(&patched_count, 1);
     if (api->patch_module(module) == 0)
@@ -333,10 +339,20 @@ static bool give_buffers(const struct san_launch_data *launch, const struct prof
            api->set_launch_data(launch->launch, launch->function, launch->stream, on_gpu) == 0;
 }
 
+/* Ends the wait for a launch of `k`. */
+static void stop_waiting(struct patched *p, struct kernel *k, bool in_vain)
+{
+    struct kernel *wanted = k;
+    if (wanted && atomic_compare_exchange_strong(&p->wanted, &wanted, NULL))
+        kernels_waited(k, clock_monotonic() - atomic_load(&p->wanted_ns), in_vain);
+}
+
 bool recorder_begin(const struct san_launch_data *launch, struct kernel *k, uint32_t shape)
 {
-    if (!find_patched(launch->module) || !take())
+    struct patched *const p = find_patched(launch->module);
+    if (!p || !take())
         return false;
+    stop_waiting(p, k, false);
     struct buffers *const b = find_context(launch->context);
     struct recorded *const r = b && b->launch ? new_result() : NULL;
     if (!r) {
@@ -395,7 +411,9 @@ bool recorder_skip(const struct san_launch_data *launch)
     if (!p)
         return false;
     (void)api->set_launch_data(launch->launch, launch->function, launch->stream, NULL);
-    if (!atomic_load(&p->is_kept))
+    if (clock_monotonic() - atomic_load(&p->wanted_ns) > WANTED_NS)
+        stop_waiting(p, atomic_load(&p->wanted), true);
+    if (!atomic_load(&p->is_kept) && !atomic_load(&p->wanted))
         set_stale(p, true);
     return true;
 }
@@ -477,6 +495,16 @@ static void unpatch(bool all)
     }
 }
 
+/* Keeps a module patched for a kernel, unless it is for another one already. */
+static void want(struct patched *p, struct kernel *k)
+{
+    if (!p || atomic_load(&p->wanted))
+        return;
+    atomic_store(&p->wanted_ns, clock_monotonic());
+    atomic_store(&p->wanted, k);
+    set_stale(p, false);
+}
+
 void recorder_settle(void)
 {
     if (after.has_recorded) {
@@ -488,18 +516,15 @@ void recorder_settle(void)
     if ((!after.context && atomic_load(&stale_count) == 0) || gate_is_capturing() ||
         pthread_mutex_trylock(&patching) != 0)
         return;
-    if (after.context) {
-        struct patched *const p = find_patched(after.module);
-        if (p) {
-            set_stale(p, false);
-        } else if (gate_close(after.context)) {
-            const char *const why = patch(after.context, after.module);
-            gate_open();
-            if (why)
-                kernels_refuse(after.kernel, why);
-        }
-        after.context = NULL;
+    if (after.context && !find_patched(after.module) && gate_close(after.context)) {
+        const char *const why = patch(after.context, after.module);
+        gate_open();
+        if (why)
+            kernels_refuse(after.kernel, why);
     }
+    if (after.context)
+        want(find_patched(after.module), after.kernel);
+    after.context = NULL;
     if (atomic_load(&stale_count) > 0)
         unpatch(false);
     pthread_mutex_unlock(&patching);

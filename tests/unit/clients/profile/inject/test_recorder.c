@@ -189,6 +189,39 @@ static void first_launches_and_new_shapes_are_recorded(void **state)
     check();
 }
 
+/* Launches of other kernels of the module come between a request and the recorded launch. */
+static void a_module_stays_patched_until_its_kernel_is_recorded(void **state)
+{
+    static const struct target t = {.context = 9, .module = 13, .kernel = "wanted"};
+    static const struct target other = {.context = 9, .module = 13, .kernel = "between"};
+    const unsigned before = atomic_load(&results);
+    unsigned between = 0;
+
+    (void)state;
+    load(&t);
+    launch(&t, 10);
+    launch(&other, 10);
+    assert_int_equal(results, before + 2);
+    while (get("wanted").recorded < 2) { /* another shape: timed, requested, recorded */
+        launch(&t, 20);
+        launch(&other, 10);
+        between += fake_is_patched(fake_module(13));
+    }
+    assert_int_equal(results, before + 3);
+    assert_int_equal(between, 1);
+    assert_false(fake_is_patched(fake_module(13)));
+    while (!fake_is_patched(fake_module(13))) /* requested, and not launched any more */
+        launch(&t, 30);
+    while (fake_is_patched(fake_module(13))) {
+        launch(&other, 10);
+        (void)usleep(50000);
+    }
+    assert_int_equal(results, before + 3);
+    assert_int_equal(get("wanted").recorded, 3);
+    destroy(&t);
+    check();
+}
+
 static void a_module_may_be_unloaded_while_it_is_patched(void **state)
 {
     static const struct target t = {.context = 1, .module = 1, .kernel = "unloaded"};
@@ -429,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_launches_and_new_shapes_are_recorded),
+        cmocka_unit_test(a_module_stays_patched_until_its_kernel_is_recorded),
         cmocka_unit_test(a_module_may_be_unloaded_while_it_is_patched),
         cmocka_unit_test(pauses_wait_for_unpatched_modules),
         cmocka_unit_test(a_context_may_be_destroyed_while_a_launch_is_recorded),
