@@ -317,5 +317,5 @@ enum exit_code command_answer(struct client *client, const struct options *optio
         return client_print(client, options, path, answers[i].print);
     if (strcmp(options->format, "green-context") != 0)
         return client_usage_error("--format must be green-context, not", options->format);
-    return green_contexts(client, options, path);
+    return green_contexts_print(client, options, path);
 }

@@ -217,18 +217,18 @@ static enum exit_code print_json(const struct recipe *r, const char *id)
 
 /* ---- the command ---- */
 
-enum exit_code green_contexts(struct client *client, const struct options *options,
-                              const char *path)
+static enum exit_code print_answer(struct client *client, const struct options *options,
+                                   const char *path, struct recipe *r)
 {
-    struct recipe *const r = calloc(1, sizeof *r);
     struct fingerprint *fp = NULL;
-    struct client_answer answer = {0};
+    struct client_answer answer;
     char own_id[FINGERPRINT_ID_BYTES];
-    enum exit_code exit_code = r ? client_get(client, path, NULL, &answer) : client_no_memory();
-    const char *const id = json_string_value(json_object_get(answer.json, "fingerprint_id"));
+    enum exit_code exit_code = client_get(client, path, NULL, &answer);
+    const char *id;
 
     if (exit_code != EXIT_DONE)
-        goto out;
+        return exit_code;
+    id = json_string_value(json_object_get(answer.json, "fingerprint_id"));
     fp = client_load_fingerprint(client, options, "current", own_id, &exit_code);
     if (!fp)
         goto out;
@@ -247,6 +247,16 @@ enum exit_code green_contexts(struct client *client, const struct options *optio
 out:
     client_answer_free(&answer);
     free(fp);
+    return exit_code;
+}
+
+enum exit_code green_contexts_print(struct client *client, const struct options *options,
+                                    const char *path)
+{
+    struct recipe *const r = calloc(1, sizeof *r); /* too large for a stack */
+    const enum exit_code exit_code =
+        r ? print_answer(client, options, path, r) : client_no_memory();
+
     free(r);
     return exit_code;
 }

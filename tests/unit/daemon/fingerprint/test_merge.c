@@ -476,7 +476,7 @@ static void set_sides(struct fingerprint *fp, uint16_t first)
     fp->l2.atomic_near_cycles = KNOWN_F64(300);
     fp->l2.atomic_far_cycles = KNOWN_F64(500);
     fp->l2.side_of_sm.group_count = 2;
-    for (uint16_t sm = 0; sm < SMS; sm++)
+    for (uint32_t sm = 0; sm < SMS; sm++)
         fp->l2.side_of_sm.group_of_sm[sm] = sm >= first;
 }
 

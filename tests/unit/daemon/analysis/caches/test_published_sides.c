@@ -46,8 +46,8 @@ static bool is_far(const char *chunks, uint64_t offset, uint16_t sm)
 static void add(struct observation_set *set, struct observation *o)
 {
     o->result.sm_count = SMS;
-    for (uint16_t sm = 0; sm < SMS; sm++)
-        o->result.sm_ids[sm] = sm;
+    for (uint32_t sm = 0; sm < SMS; sm++)
+        o->result.sm_ids[sm] = (uint16_t)sm;
     assert_int_equal(observation_set_add(set, o, NULL), STATUS_OK);
 }
 
