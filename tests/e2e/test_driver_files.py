@@ -133,7 +133,7 @@ def a_library_that_is_overwritten_ends_only_the_worker():
 @case
 def devices_are_taken_from_the_container():
     """The driver reports 100 if the device files are gone, and 304 or 999 if they may not be opened. It reports 803 if
-    its library in the container is not that of the kernel. NVML fails, too."""
+    its library in the container does not match the kernel. NVML fails, too."""
     daemon, known = node(nvml=False)
     for code, state in ((100, "lost"), (304, "failed"), (803, "lost"), (804, "failed"), (999, "failed")):
         ask(daemon, ONE + f"fail=cuInit={code}|")
