@@ -187,6 +187,20 @@ static void say_unknown(const struct reference *reference, const struct fingerpr
     text_sanitize(c->sentence); /* the name comes from a driver or a file */
 }
 
+/* Names a slow link before the numbers that it may have made odd. */
+static void explain_link(const struct fingerprint *fp, struct comparison *c)
+{
+    char numbers[sizeof(c->sentence)];
+
+    if (!link_is_slow(&fp->conditions, c->cause))
+        return;
+    c->low_generation = link_has_low_generation(&fp->conditions);
+    c->few_lanes = link_has_few_lanes(&fp->conditions);
+    memcpy(numbers, c->sentence, sizeof(numbers));
+    (void)snprintf(c->sentence, sizeof(c->sentence), "Odd because %s. %.300s", c->cause, numbers);
+    c->verdict = COMPARE_ODD;
+}
+
 enum status comparison_make(const struct reference *reference, const struct fingerprint *fp,
                             struct comparison *out, struct err *err)
 {
@@ -196,6 +210,7 @@ enum status comparison_make(const struct reference *reference, const struct fing
     fingerprint_map_hash(&fp->topology.partition, out->map);
     if (!out->kind) {
         say_unknown(reference, fp, out);
+        explain_link(fp, out);
         return STATUS_OK;
     }
     for (uint32_t i = 0; i < out->kind->map_count; i++) {
@@ -208,6 +223,7 @@ enum status comparison_make(const struct reference *reference, const struct fing
     if (out->no_memory)
         return err_set(err, STATUS_NO_MEMORY, "cannot allocate a comparison: out of memory");
     conclude(out);
+    explain_link(fp, out);
     return STATUS_OK;
 }
 
@@ -292,7 +308,12 @@ void comparison_write(struct json_writer *t, const struct comparison *c)
 {
     json_writer_text(t, "verdict", compare_verdict_name(c->verdict));
     json_writer_text(t, "sentence", c->sentence);
+    json_writer_text_or_null(t, "cause", c->cause);
     json_writer_open(t, "odd", '[');
+    if (c->low_generation)
+        json_writer_text(t, NULL, "conditions.pcie_generation_used");
+    if (c->few_lanes)
+        json_writer_text(t, NULL, "conditions.pcie_lanes");
     for (uint32_t i = 0; i < c->count; i++) {
         if (c->rows[i].verdict == COMPARE_ODD)
             json_writer_text(t, NULL, c->rows[i].name);

@@ -8,6 +8,7 @@
 #include "compare/reference.h"
 
 #include "base/json_writer.h"
+#include "fingerprint/link.h"
 
 enum compare_verdict {
     COMPARE_NORMAL = 0,
@@ -44,7 +45,12 @@ struct comparison {
     uint32_t judged; /* number of rows that are normal or odd */
     uint32_t odd;
     uint32_t borrowed;  /* number of judged rows with a borrowed spread */
-    char sentence[512]; /* the result in one sentence */
+    char sentence[512]; /* the result in one or two sentences */
+    /* The link of the chip at best is its own reference, so a slow link is odd among any chips. The
+     * cause is a sentence without a capital letter and a full stop, or "". */
+    char cause[LINK_TEXT_BYTES];
+    bool low_generation; /* odd without a row, like few_lanes */
+    bool few_lanes;
     uint32_t count;
     uint32_t room;
     bool no_memory;
@@ -60,7 +66,7 @@ void comparison_free(struct comparison *take);
 
 /* Writes the comparison as members of an open object:
  *
- *     "verdict": "odd", "sentence": "..", "odd": ["throughput.plateau_gbps"],
+ *     "verdict": "odd", "sentence": "..", "cause": null, "odd": ["throughput.plateau_gbps"],
  *     "kind": {"name", "compute_capability", "sm_count", "memory_bytes", "chips"} or null,
  *     "rule": {"least_chips", "least_borrowing", "deviations", "share"}, "judged": 170,
  *     "map": {"name", "chips"} or null,

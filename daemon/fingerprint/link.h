@@ -7,6 +7,20 @@
 
 enum { LINK_TEXT_BYTES = 128 };
 
+/* Return whether the generation in use, or the number of lanes in use, is lower than the supported
+ * one. */
+static inline bool link_has_low_generation(const struct fingerprint_conditions *c)
+{
+    return IS_KNOWN(c->pcie_generation_used) && IS_KNOWN(c->pcie_generation) &&
+           c->pcie_generation_used.v < c->pcie_generation.v;
+}
+
+static inline bool link_has_few_lanes(const struct fingerprint_conditions *c)
+{
+    return IS_KNOWN(c->pcie_lanes) && IS_KNOWN(c->pcie_lanes_supported) &&
+           c->pcie_lanes.v < c->pcie_lanes_supported.v;
+}
+
 /* Returns whether the link has a lower generation or fewer lanes than the GPU and its slot support.
  * Writes a sentence to out[LINK_TEXT_BYTES], or "" if the link is not slower. */
 bool link_is_slow(const struct fingerprint_conditions *c, char *out);

@@ -62,6 +62,31 @@ def the_committed_set_is_what_the_command_makes():
 
 
 @case
+def a_link_at_a_quarter_of_its_speed_is_named():
+    """The copy of a real chip has a link of generation 3 in place of 5, and reads host memory at a quarter of the speed."""
+    fp = load_json(H200)
+    fp["conditions"].update(pcie_generation=5, pcie_generation_used=5, pcie_lanes=16, pcie_lanes_supported=16)
+    for name in [name for name in fp["conditions"] if name.startswith("pcie_") and name.endswith("_reason")]:
+        del fp["conditions"][name]
+    answer = compared(save_json("fast.json", fp), REFERENCE)
+    equal((answer["verdict"], answer["cause"], answer["odd"]), ("normal", None, []))
+    fp["conditions"]["pcie_generation_used"] = 3
+    for kind in fp["memory"]:
+        for name in ("plateau_gbps", "beyond_gbps"):
+            if kind["kind"].startswith("host-") and kind.get(name):
+                kind[name] /= 4
+    path = save_json("slow.json", fp)
+    answer = compared(path, REFERENCE)
+    cause = "the PCIe link is generation 3 x16; the GPU and its slot support generation 5 x16"
+    equal((answer["verdict"], answer["cause"]), ("odd", cause))
+    assert answer["sentence"].startswith(f"Odd because {cause}. "), answer["sentence"]
+    equal(answer["odd"][0], "conditions.pcie_generation_used")
+    print("# " + answer["sentence"])
+    _, out, _ = run(REACHCTL, "compare", path, "--reference", REFERENCE)
+    assert out.startswith(answer["sentence"]), out
+
+
+@case
 def each_real_chip_among_the_others():
     others = os.path.join(common.folder, "others")
     verdicts = {}

@@ -506,6 +506,41 @@ static void check_members(const json_t *json, const struct fingerprint *fp)
     }
 }
 
+/* A link at a quarter of its speed is the cause, whether the kind of the chip is known or not. */
+static void a_slow_link_is_named_as_the_cause(void **state)
+{
+    static const char cause[] =
+        "Odd because the PCIe link is generation 3 x16; the GPU and its slot support generation 5 "
+        "x16. Unknown kind";
+    struct fingerprint *const fp = malloc(sizeof(*fp));
+    struct comparison c;
+    struct err err;
+
+    (void)state;
+    assert_non_null(fp);
+    *fp = real;
+    fp->conditions.pcie_generation = KNOWN_U32(5);
+    fp->conditions.pcie_generation_used = KNOWN_U32(5);
+    fp->conditions.pcie_lanes = fp->conditions.pcie_lanes_supported = KNOWN_U32(16);
+    assert_int_equal(comparison_make(NULL, fp, &c, &err), STATUS_OK);
+    assert_int_equal(c.verdict, COMPARE_UNKNOWN_KIND);
+    assert_string_equal(c.cause, "");
+    assert_false(c.low_generation || c.few_lanes);
+    comparison_free(&c);
+    fp->conditions.pcie_generation_used = KNOWN_U32(3);
+    assert_int_equal(comparison_make(NULL, fp, &c, &err), STATUS_OK);
+    assert_int_equal(c.verdict, COMPARE_ODD);
+    assert_memory_equal(c.sentence, cause, strlen(cause));
+    assert_true(c.low_generation && !c.few_lanes);
+    comparison_free(&c);
+    fp->conditions.pcie_generation_used = KNOWN_U32(5);
+    fp->conditions.pcie_lanes = KNOWN_U32(4);
+    assert_int_equal(comparison_make(NULL, fp, &c, &err), STATUS_OK);
+    assert_true(!c.low_generation && c.few_lanes);
+    comparison_free(&c);
+    free(fp);
+}
+
 static void a_shared_file_is_anonymous(void **state)
 {
     struct fingerprint fp = real;
@@ -582,6 +617,7 @@ int main(void)
         cmocka_unit_test(a_single_class_is_no_number),
         cmocka_unit_test(beyond_the_reach_is_compared_with_as_much),
         cmocka_unit_test(a_doctored_number_alone_is_odd),
+        cmocka_unit_test(a_slow_link_is_named_as_the_cause),
         cmocka_unit_test(a_shared_file_is_anonymous),
         cmocka_unit_test(wrong_files_are_refused),
     };
