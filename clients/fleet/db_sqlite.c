@@ -1,6 +1,9 @@
 /* db_sqlite.c: surveys in a SQLite file. It uses a write-ahead log, so that a report can be made
  * while a survey is stored.
  *
+ * Processes of one host share memory about the log. On a network file system, where another host
+ * can use the file, the process that writes has the file for itself until it ends.
+ *
  * The application id marks the file as a database of surveys. Any other file that is not empty,
  * such as the state file of the daemon, is not changed. */
 #include "clients/fleet/db_engine.h"
@@ -10,10 +13,12 @@
 #include "compare/outlier.h"
 #include "sqlite/sqlite_read.h"
 
+#include <linux/magic.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 enum {
     BUSY_TIMEOUT_MS = 10000, /* time to wait for another survey that is being stored */
@@ -21,6 +26,10 @@ enum {
     MAX_SQL_BYTES = 600,
     NUMBER_BYTES = 32
 };
+
+/* Types of file systems that linux/magic.h lacks, from the sources of Lustre and the manual of stat
+ * in coreutils. */
+enum { LUSTRE_MAGIC = 0x0bd00bd0, GPFS_MAGIC = 0x47504653 };
 
 #define APPLICATION_ID "1382435924" /* "RfLT" */
 #define STATE_FILE_ID                                                                              \
@@ -218,12 +227,33 @@ static enum status check_owner(void *self, const char *const *values, struct err
                         "%.200s is not a database of surveys", e->path);
 }
 
+/* Returns whether other hosts may use the file: the type of its file system is one of those that
+ * hosts share. */
+static bool is_on_network(const char *path)
+{
+    static const uint32_t types[] = {NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC,  CIFS_SUPER_MAGIC,
+                                     SMB2_SUPER_MAGIC, CEPH_SUPER_MAGIC, AFS_SUPER_MAGIC,
+                                     AFS_FS_MAGIC,     CODA_SUPER_MAGIC, V9FS_MAGIC,
+                                     FUSE_SUPER_MAGIC, LUSTRE_MAGIC,     GPFS_MAGIC};
+    struct statfs fs;
+
+    if (statfs(path, &fs) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+        if ((uint32_t)fs.f_type == types[i])
+            return true;
+    }
+    return false;
+}
+
 static int open_to_write(struct sqlite_engine *e)
 {
-    const int rc = sqlite3_open_v2(
+    int rc = sqlite3_open_v2(
         e->path, &e->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 
     sqlite3_extended_result_codes(e->db, 1);
+    if (rc == SQLITE_OK && is_on_network(e->path))
+        rc = sqlite3_exec(e->db, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL);
     return rc;
 }
 

@@ -6,12 +6,16 @@
 #include "compare/metrics.h"
 #include "fingerprint/fingerprint_json.h"
 
+#include <linux/magic.h>
 #include <math.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -564,6 +568,54 @@ static void test_foreign_file(void **state)
     assert_int_equal(fleet_open("/nowhere/at/all.db", &db, &err), STATUS_IO);
 }
 
+static bool on_network;
+
+/* This function replaces statfs() of the C library. */
+int statfs(const char *path, struct statfs *out)
+{
+    (void)path;
+    *out = (struct statfs){.f_type = on_network ? NFS_SUPER_MAGIC : TMPFS_MAGIC};
+    return 0;
+}
+
+/* Returns the result of a transaction of another process, which does not wait. */
+static int write_beside(const char *path)
+{
+    sqlite3 *db = NULL;
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
+
+    rc = rc == SQLITE_OK ? sqlite3_exec(db, "BEGIN IMMEDIATE; ROLLBACK", NULL, NULL, NULL) : rc;
+    sqlite3_close(db);
+    return rc;
+}
+
+/* On a network file system no memory is shared, and the writer has the file for itself. */
+static void test_two_hosts(void **state)
+{
+    char name[] = "/tmp/reach-fleet-network-XXXXXX";
+    char shared[sizeof(name) + 4];
+    struct fleet_db *db = NULL;
+    struct err err = {0};
+
+    (void)state;
+    close(mkstemp(name));
+    (void)snprintf(shared, sizeof(shared), "%s-shm", name);
+    for (int network = 0; network < 2; network++) {
+        on_network = network;
+        assert_int_equal(fleet_open(name, &db, &err), STATUS_OK);
+        assert_int_equal(access(shared, F_OK) == 0, !network);
+        assert_int_equal(write_beside(name), network ? SQLITE_BUSY : SQLITE_OK);
+        begin(db);
+        fleet_fixture_end(db);
+        fleet_close(db);
+        assert_int_equal(fleet_open_to_read(name, &db, &err), STATUS_OK);
+        assert_int_equal(number(db, "SELECT count(*) FROM fleet_survey"), 1 + network);
+        fleet_close(db);
+    }
+    on_network = false;
+    (void)remove(name);
+}
+
 static int remove_files(void **state)
 {
     (void)state;
@@ -580,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_uuid_conflict), cmocka_unit_test(test_texts),
         cmocka_unit_test(test_inventory),     cmocka_unit_test(test_version_before),
         cmocka_unit_test(test_wrong_use),     cmocka_unit_test(test_foreign_file),
+        cmocka_unit_test(test_two_hosts),
     };
 
     return cmocka_run_group_tests_name("fleet_db", tests, NULL, remove_files);
