@@ -151,12 +151,12 @@ def has(*items):
     os.rename(node_path + ".new", node_path)
 
 
-def node(*items):
+def node(*items, state=":memory:", nvml=True):
     if not os.path.exists(LIBRARY):
         raise common.Skip("the stand-in driver is not built")
     has(*items)
-    environment = {"FAKECUDA": "@" + node_path, "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)}
-    return common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", environment=environment)
+    environment = {"FAKECUDA": "@" + node_path, **({"LD_LIBRARY_PATH": os.path.dirname(LIBRARY)} if nvml else {})}
+    return common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", state=state, environment=environment)
 
 
 def reach(daemon, *wanted):
@@ -204,6 +204,32 @@ def each_mlopart_device_is_a_gpu_of_its_own():
     daemon.process.send_signal(signal.SIGHUP)  # nothing has changed
     equal([gpu["uuid"] for gpu in reach(daemon, "unknown", "ready", "ready", "ready")],
           [gpu["uuid"] for gpu in (parent, *parts, other)])
+    daemon.stop()
+
+
+@case
+def mlopart_devices_keep_their_names_over_a_restart():
+    state = os.path.join(common.folder, "parts.db")
+    items = (WHOLE, HALF + "-a", HALF + "-b", OTHER)
+    daemon = node(*items, state=state)
+    reach(daemon, *["unknown"] * 4)
+    ids = {gpu["uuid"]: measured(daemon, gpu["uuid"])["id"] for gpu in daemon.gpus()[1:]}
+    names = [(gpu["index"], gpu["uuid"]) for gpu in daemon.gpus()]
+    daemon.stop()
+    # Another order of the driver changes neither an index nor the GPU that a fingerprint belongs to.
+    daemon = node(OTHER, WHOLE, HALF + "-b", HALF + "-a", state=state)
+    gpus = reach(daemon, "unknown", "ready", "ready", "ready")
+    equal([(gpu["index"], gpu["uuid"]) for gpu in gpus], names)
+    equal({gpu["uuid"]: gpu["fingerprint_id"] for gpu in gpus[1:]}, ids)
+    daemon.stop()
+
+
+@case
+def without_nvml_each_mlopart_device_is_a_plain_gpu():
+    daemon = node(WHOLE, HALF + "-a", HALF + "-b", OTHER, nvml=False)
+    gpus = reach(daemon, *["unknown"] * 3)
+    equal([(gpu["sm_count"], gpu.get("mlopart")) for gpu in gpus], [(8, None), (8, None), (4, None)])
+    equal(measured(daemon, gpus[1]["uuid"])["gpu"]["uuid"], gpus[1]["uuid"])
     daemon.stop()
 
 
