@@ -34,12 +34,12 @@ def has(*items):
     os.rename(node_path + ".new", node_path)
 
 
-def node(*items, environment=None):
+def node(*items, environment=None, state=":memory:"):
     """Starts a daemon that measures only on request. It checks GPUs that have a fingerprint."""
     if not os.path.exists(LIBRARY):
         raise common.Skip("the stand-in driver is not built")
     has(*items)
-    return common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start",
+    return common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", state=state,
                          environment={"FAKECUDA": "@" + node_path, "LD_LIBRARY_PATH": FOLDER, **(environment or {})})
 
 
@@ -163,6 +163,29 @@ def each_instance_is_a_gpu_of_its_own():
     ask(daemon, ONE, HALF, QUARTER, TWO)  # nothing has changed
     equal([gpu["uuid"] for gpu in reach(daemon, "unknown", "ready", "ready", "ready")],
           [gpu["uuid"] for gpu in (parent, *instances, two)])
+    daemon.stop()
+
+
+@case
+def instances_keep_their_names_over_a_restart():
+    """After a boot the driver may make the instances in another order and number the device files anew."""
+    state = os.path.join(common.folder, "instances.db")
+    daemon = node(ONE, HALF, QUARTER, TWO, state=state)
+    known = {gpu["uuid"]: measured(daemon, gpu["uuid"]) for gpu in daemon.gpus() if gpu["sm_count"]}
+    names = [gpu["uuid"] for gpu in daemon.gpus()]
+    equal(len(known), 3)
+    daemon.stop()
+    daemon = node(ONE + "|minor=1", QUARTER, HALF, TWO + "|minor=0", state=state)
+    gpus = reach(daemon, "unknown", "ready", "ready", "ready")
+    equal([gpu["uuid"] for gpu in gpus], names)
+    equal({gpu["uuid"]: gpu["fingerprint_id"] for gpu in gpus[1:]}, known)
+    daemon.stop()
+    # An instance that was made anew is another one, and the former instance is lost.
+    daemon = node(ONE, QUARTER, HALF.replace("SIM-half", "SIM-other"), TWO, state=state)
+    gpus = {gpu["uuid"]: (gpu["state"], gpu["fingerprint_id"]) for gpu in daemon.gpus()}
+    half, = [name for name in names if name.startswith("MIG-") and gpus[name][0] == "lost"]
+    equal(gpus[half], ("lost", known[half]))
+    equal(len(gpus), 5)
     daemon.stop()
 
 

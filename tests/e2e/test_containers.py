@@ -2,7 +2,8 @@
 """Tests the GPUs that are visible to a job in a container, and the answers of the daemon of the node, over the stand-in
 driver. The container has the GPUs in another order, some of them, one, or an instance of one. Each job uses the UUIDs
 of its own driver and gets the answers for its own GPUs, in C and in Python. A number counts in the list of the daemon,
-and libreach detects an answer for another GPU. docs/kubernetes.md has the table."""
+and libreach detects an answer for another GPU. reach.host names its GPU by UUID, too. docs/kubernetes.md has the
+table."""
 import json
 import os
 import subprocess
@@ -28,9 +29,12 @@ HALF = "mig=" + CHIP.format(sms=4, memory="512M", l2=128, groups=2, speed=250, n
 QUARTER = "mig=" + CHIP.format(sms=2, memory="256M", l2=64, groups=2, speed=125, name="quarter")
 
 CLIENT = """
-import json, sys
+import json, os, sys
 import cuda_driver, reach
-out = []
+from reach import host
+os.environ["REACHD_URL"] = sys.argv[1]
+memory, asked, out = reach.Reach.memory, [], []
+reach.Reach.memory = lambda self, gpu, **more: asked.append(gpu) or memory(self, gpu, **more)
 with reach.Reach(sys.argv[1], timeout_s=1000) as client:
     for index in range(int(sys.argv[2])):
         with cuda_driver.Gpu(index) as gpu:
@@ -43,7 +47,8 @@ with reach.Reach(sys.argv[1], timeout_s=1000) as client:
             check = "ok"
         except reach.WrongGpu:
             check = "wrong-gpu"
-        out.append([answer.gpu, answer.fingerprint_id, check])
+        host.best_kind(1 << 20, device=index)
+        out.append([answer.gpu, answer.fingerprint_id, check, asked[-1][4:] == uuid[4:]])
 print(json.dumps(out))
 """ % (BYTES, BYTES)
 
@@ -100,7 +105,7 @@ class Node:
         if not SANITIZED or os.path.exists(PLAIN_FOLDER):
             said = json.loads(self.run([sys.executable, "-c", CLIENT, url, str(len(wanted))], visible, items,
                                        PLAIN_FOLDER))
-            equal(said, [[uuid, self.known[uuid], row["check"]] for uuid, row in zip(wanted, rows)], what)
+            equal(said, [[uuid, self.known[uuid], row["check"], True] for uuid, row in zip(wanted, rows)], what)
         return [row["check"] for row in rows]
 
 

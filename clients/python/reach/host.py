@@ -24,6 +24,7 @@ import ctypes
 import mmap
 import os
 import sys
+import uuid
 import warnings
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -101,6 +102,14 @@ class _Pools:
 _pools = _Pools()
 
 
+def _uuid_of(device: int) -> str:
+    """Returns the UUID of a CUDA ordinal in this process, whose numbers need not be those of the daemon."""
+    raw, handle, driver = (ctypes.c_ubyte * 16)(), ctypes.c_int(), ctypes.CDLL("libcuda.so.1")
+    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(handle), device) or driver.cuDeviceGetUuid_v2(raw, handle):
+        raise OSError(f"the driver does not identify device {device}")
+    return f"GPU-{uuid.UUID(bytes=bytes(raw))}"
+
+
 def best_kind(nbytes: int, row_bytes: int = 128, device: int = 0) -> str:
     """Returns the fastest measured kind of this node for random reads of rows, or "managed" if no fingerprint of the
     GPU ranks the kinds. `device` is a CUDA ordinal. It needs a fingerprint of depth memory:
@@ -110,9 +119,9 @@ def best_kind(nbytes: int, row_bytes: int = 128, device: int = 0) -> str:
     """
     try:
         with reach.Reach() as source:
-            answer = source.memory(f"cuda:{device}", bytes=nbytes, element=row_bytes, location="host")
+            answer = source.memory(_uuid_of(device), bytes=nbytes, element=row_bytes, location="host")
         return next((_MEASURED[c.kind] for c in answer.choices if c.kind in _MEASURED and c.gbps is not None), "managed")
-    except reach.ReachError:
+    except (reach.ReachError, OSError, AttributeError):  # no fingerprint, no driver, or an old one
         return "managed"
 
 
