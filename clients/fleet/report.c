@@ -38,8 +38,12 @@ struct source {
 static const struct source sources[] = {
     /* The summary consists of tables of the other reports. */
     {FLEET_REPORT_SUMMARY, "summary", "", NULL, OMITTED},
-    /* Failures come first. */
+    /* Failures come first, and then what changed. */
     {FLEET_REPORT_HOSTS, "hosts", "names", fleet_sql_report_hosts, BRIEF},
+    {FLEET_REPORT_CHANGES, "changes", "", fleet_sql_report_changes, BRIEF},
+    {FLEET_REPORT_INVENTORY, "inventory", "", fleet_sql_report_inventory, BRIEF},
+    {FLEET_REPORT_DRIFT, "drift", "", fleet_sql_report_drift, BRIEF},
+    {FLEET_REPORT_DRIFT, "drift", "counts", fleet_sql_report_drift_counts, BRIEF},
     {FLEET_REPORT_HOSTS, "hosts", "counts", fleet_sql_report_hosts_counts, WHOLE},
     {FLEET_REPORT_SIGNATURES, "signatures", "", fleet_sql_report_signatures, BRIEF},
     {FLEET_REPORT_MAPS, "maps", "counts", fleet_sql_report_maps_counts, BRIEF},
@@ -47,9 +51,6 @@ static const struct source sources[] = {
     {FLEET_REPORT_QUARTILES, "quartiles", "", fleet_sql_report_quartiles, OMITTED},
     {FLEET_REPORT_OUTLIERS, "outliers", "", fleet_sql_report_outliers, BRIEF},
     {FLEET_REPORT_OUTLIERS, "outliers", "counts", fleet_sql_report_outliers_counts, BRIEF},
-    {FLEET_REPORT_DRIFT, "drift", "", fleet_sql_report_drift, BRIEF},
-    {FLEET_REPORT_DRIFT, "drift", "counts", fleet_sql_report_drift_counts, BRIEF},
-    {FLEET_REPORT_INVENTORY, "inventory", "", fleet_sql_report_inventory, BRIEF},
     {FLEET_REPORT_COSTS, "costs", "", NULL, OMITTED}, /* report_costs.c */
     {FLEET_REPORT_GPUS, "gpus", "", fleet_sql_report_gpus, OMITTED},
 };

@@ -19,7 +19,8 @@ enum fleet_report_bit {
     FLEET_REPORT_INVENTORY = 1 << 6,
     FLEET_REPORT_GPUS = 1 << 7,
     FLEET_REPORT_COSTS = 1 << 8,
-    FLEET_REPORT_SUMMARY = 1 << 9
+    FLEET_REPORT_SUMMARY = 1 << 9,
+    FLEET_REPORT_CHANGES = 1 << 10
 };
 /* Names are "signatures", "maps", ... Returns false if no report has that name; `*out` is then
  * unchanged. */
@@ -35,9 +36,10 @@ struct fleet_report_options {
     unsigned reports; /* bits of fleet_report_bit; 0 for the summary */
 };
 
-/* Prints the reports in the order of their bits, all from one state of the database. Returns
- * STATUS_NOT_FOUND if the survey does not exist or no survey was made yet. Returns STATUS_IO if
- * `out` cannot be written, and STATUS_CONFLICT if a survey is in progress in `db`. */
+/* Prints the reports, hosts that failed first, then what changed, all from one state of the
+ * database. Returns STATUS_NOT_FOUND if the survey does not exist or no survey was made yet.
+ * Returns STATUS_IO if `out` cannot be written, and STATUS_CONFLICT if a survey is in progress in
+ * `db`. */
 enum status fleet_report(struct fleet_db *db, const struct fleet_report_options *options, FILE *out,
                          struct err *err);
 

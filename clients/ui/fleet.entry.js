@@ -83,8 +83,8 @@ if (signatures) drawBars(signatures);
 const table = document.querySelector("#gpus table");
 const gpus = table ? rowsOf(table) : [];
 if (gpus.length > 0) {
-    const failed = document.getElementById("hosts-names"); // comes first
-    if (failed) failed.after(draw(gpus));
+    const first = document.getElementById("changes") ?? document.getElementById("hosts-names");
+    if (first) first.after(draw(gpus));
     else document.querySelector("main").prepend(draw(gpus));
     document.documentElement.dataset.drawnMs = Math.round(performance.now() - started);
 }

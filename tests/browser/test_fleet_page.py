@@ -84,7 +84,7 @@ def hosts_that_failed_come_first_on_every_screen():
     for width in (400, 800, 1400):
         browser.size((width, 900))
         equal(browser.run("return [...document.querySelectorAll('section')].slice(0, 3).map((s) => s.id)"),
-              ["hosts-names", "heat", "hosts-counts"])
+              ["hosts-names", "changes", "heat"])
         cells_of_row = browser.run("return [...document.querySelectorAll('#hosts-names tbody td')].map((c) => c.textContent.trim())")
         equal(cells_of_row[:4], [name, "refused", "connection refused", "1"])
         seen = browser.run("""const r = document.querySelector('#hosts-names tbody tr').getBoundingClientRect();

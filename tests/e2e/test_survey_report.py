@@ -16,7 +16,7 @@ import common
 import lib_hosts
 
 DB = os.path.join(common.folder, "fleet.db")
-REPORTS = ("signatures", "maps", "quartiles", "outliers", "drift", "hosts", "inventory")
+REPORTS = ("signatures", "maps", "quartiles", "outliers", "drift", "hosts", "inventory", "changes")
 
 
 def report(*words):
@@ -220,7 +220,8 @@ def html_is_one_file_that_allows_nothing_else():
         assert "src" not in attributes and not any(name.startswith("on") for name in attributes), (tag, attributes)
         assert tag != "link" or attributes["href"] == "data:,", attributes
     sections = [a["id"] for t, a in page.elements if t == "section"]
-    common.equal(sorted(sections), sorted(["signatures", "maps-counts", "maps", "outliers", "outliers-counts", "drift",
+    common.equal(sections[:4], ["hosts-names", "changes", "inventory", "drift"])  # failures first, then what changed
+    common.equal(sorted(sections), sorted(["changes", "signatures", "maps-counts", "maps", "outliers", "outliers-counts", "drift",
                                            "drift-counts", "hosts-counts", "hosts-names", "inventory", "costs", "gpus"]))
     for path in MAPPED:
         assert any(os.path.basename(os.path.dirname(path))[12:20] in cell for cell in page.cells), path

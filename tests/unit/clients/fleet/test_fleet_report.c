@@ -551,6 +551,94 @@ static void test_drift(void **state)
 
 /* ---- formats ---- */
 
+/* Adds a host with one GPU in this state. */
+static void add_state(struct fleet_db *db, uint32_t place, const char *name,
+                      const struct fingerprint *fp, const char *state)
+{
+    struct err err = {0};
+    const struct fleet_host host = fleet_fixture_host(name, FLEET_ANSWERED);
+    json_t *const gpu = fleet_fixture_gpu(0, fp);
+
+    assert_int_equal(json_object_set_new(gpu, "state", json_string(state)), 0);
+    assert_int_equal(fleet_fixture_add(db, place, &host, json_pack("[o]", gpu), &err), STATUS_OK);
+}
+
+static void add_silent(struct fleet_db *db, uint32_t place, const char *name,
+                       enum fleet_outcome outcome)
+{
+    struct err err = {0};
+    const struct fleet_host host = fleet_fixture_host(name, outcome);
+
+    assert_int_equal(fleet_survey_add(db, place, &host, NULL, &err), STATUS_OK);
+}
+
+/* Every transition of a host and of a GPU between two surveys, and those that are no change. */
+static void test_changes(void **state)
+{
+    enum { GPUS = 6 };
+    static const char *const states[GPUS][2] = {{"ready", "lost"},    {"lost", "ready"},
+                                                {"failed", "stale"},  {"ready", "measuring"},
+                                                {"failed", "failed"}, {"ready", "ready"}};
+    static const char *const expected[] = {
+        "host failed|h7|-1||answered|timeout",
+        "host fails in another way|h8|-1||refused|timeout",
+        "host is back|h9|-1||refused|answered",
+        "new host|hb|-1|||answered",
+        "GPU is out of service|h0|0|GPU-0|ready|lost",
+        "GPU is out of service|h2|0|GPU-2|failed|stale",
+        "GPU is in service again|h1|0|GPU-1|lost|ready",
+    };
+    struct fleet_db *const db = fleet_fixture_fresh();
+    struct fingerprint *const fp = calloc(10, sizeof(*fp));
+    char name[8], uuid[16];
+    struct err err = {0};
+
+    (void)state;
+    assert_non_null(fp);
+    for (uint32_t i = 0; i < 10; i++) {
+        (void)snprintf(uuid, sizeof(uuid), "GPU-%u", i);
+        fleet_fixture_chip(&fp[i], uuid, "M", ORIGIN_MEASURED, 10, 11, 1000);
+    }
+    for (int survey = 0; survey < 2; survey++) {
+        assert_int_equal(fleet_survey_begin(db, &err), STATUS_OK);
+        for (uint32_t i = 0; i < GPUS; i++) {
+            (void)snprintf(name, sizeof(name), "h%u", i);
+            add_state(db, i + 1, name, &fp[i], states[i][survey]);
+        }
+        if (survey == 0)
+            add_state(db, 8, "h7", &fp[7], "ready");
+        else
+            add_silent(db, 8, "h7", FLEET_TIMEOUT);
+        add_silent(db, 9, "h8", survey == 0 ? FLEET_REFUSED : FLEET_TIMEOUT);
+        if (survey == 0)
+            add_silent(db, 10, "h9", FLEET_REFUSED);
+        else
+            add_state(db, 10, "h9", &fp[8], "ready");
+        add_silent(db, 11, "ha", FLEET_REFUSED); /* as before */
+        if (survey == 1)
+            add_state(db, 12, "hb", &fp[9], "ready");
+        (void)fleet_fixture_end(db);
+        json_t *const rows = rows_of(db, FLEET_REPORT_CHANGES, "changes");
+
+        assert_int_equal(json_array_size(rows),
+                         survey == 0 ? 0 : sizeof(expected) / sizeof(*expected));
+        for (size_t i = 0; i < json_array_size(rows); i++) {
+            const json_t *const row = json_array_get(rows, i);
+            const json_t *const slot = json_object_get(row, "slot");
+            char text[200];
+
+            (void)snprintf(text, sizeof(text), "%s|%s|%d|%s|%s|%s", word(row, "what"),
+                           word(row, "host"),
+                           json_is_integer(slot) ? (int)json_integer_value(slot) : -1,
+                           word(row, "uuid"), word(row, "before"), word(row, "after"));
+            assert_string_equal(text, expected[i]);
+        }
+        json_decref(rows);
+    }
+    fleet_close(db);
+    free(fp);
+}
+
 static void test_formats(void **state)
 {
     static const char evil[] = "=cmd|' /C calc'!A0 <script>&\"x\" \xe2\x80\xae \xc2\x9b"
@@ -658,9 +746,8 @@ static int remove_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_fleets),
-        cmocka_unit_test(test_drift),
-        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_random_fleets), cmocka_unit_test(test_drift),
+        cmocka_unit_test(test_changes),       cmocka_unit_test(test_formats),
         cmocka_unit_test(test_options),
     };
 
