@@ -31,7 +31,7 @@ others       = $(filter-out $(call longest,$(1)),$(1))
 LINT        := lint-cppcheck lint-changed lint-format lint-types
 ifdef CROSS
 # Sanitizers do not run under qemu-user, and pages in a browser do not depend on the architecture.
-CHECK_ITEMS  = $(call longest,$(tests_release)) $(E2E:%=release:%) $(call others,$(tests_release))
+CHECK_ITEMS  = $(call longest,$(tests_release)) $(call others,$(tests_release)) $(E2E:%=release:%)
 else
 CHECK_ITEMS  = $(LINT:%=make:%) \
                $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) $(BROWSER:%=release:%) \

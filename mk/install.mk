@@ -81,7 +81,7 @@ install-built:
 deb:
 	@.ci/deps deb
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) all CUDA_ARCHS="$(RELEASE_ARCHS)"
-	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/deb $(OUT)/deb $(VERSION)
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) ARCH=$(ARCH) SYSROOT=$(SYSROOT) .ci/deb $(OUT)/deb $(VERSION)
 
 # Makes the wheel of the Python package, which contains both libraries and reach-profile, under build/wheel.
 WHEEL_LIBS  := $(addprefix $(OUT)/wheel/,libreach.so.$(ABI) libreach-cuda.so.$(ABI) reach-profile $(notdir $(INJECTED)))
@@ -92,7 +92,7 @@ wheel:
 	@$(MAKE) --no-print-directory wheel-built
 
 wheel-built:
-	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) .ci/wheel $(OUT)/wheel $(GLIBC_MAX) $(WHEEL_LIBS)
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) ARCH=$(ARCH) SYSROOT=$(SYSROOT) .ci/wheel $(OUT)/wheel $(GLIBC_MAX) $(WHEEL_LIBS)
 
 # Puts all files of a release into one folder. The checkout must be clean.
 .PHONY: dist dist-built
@@ -101,7 +101,7 @@ dist:
 
 dist-built:
 	@.ci/dist $(OUT)/dist reachd-$(VERSION) $(PORTABLE) \
-	    $(filter-out %-dbgsym_$(VERSION)_amd64.deb,$(wildcard $(OUT)/deb/*.deb)) $(wildcard $(OUT)/wheel/reachd-*.whl)
+	    $(foreach d,$(wildcard $(OUT)/deb/*.deb),$(if $(findstring -dbgsym_,$(d)),,$(d))) $(wildcard $(OUT)/wheel/reachd-*.whl)
 
 clean:
 	rm -rf build

@@ -44,7 +44,7 @@ $(OUT)/asan/libreach.so.$(ABI): $(patsubst %.c,$(OUT)/asan/obj/%.o,$(wildcard cl
 
 $(OUT)/wheel/curl/libcurl.a:
 	$(call say,BUILD,$@)
-	$(Q).ci/libcurl $(@D)
+	$(Q)CROSS=$(CROSS) SYSROOT=$(SYSROOT) .ci/libcurl $(@D)
 
 $(OUT)/release/libreach.so: $(OUT)/release/libreach.so.$(ABI)
 	$(Q)ln -sfn $(<F) $@

@@ -1,14 +1,14 @@
-/* share.h: the share of a costly test in each build. A build with a sanitizer is several times
- * slower, and the hundredth random GPU runs the same code as the first ten. So it runs a part, or
- * everything with REACH_LONG (make check-long). The release build always runs everything, or a
- * larger part (test_part). */
+/* share.h: the share of a costly test in each build. A build with a sanitizer, or for another
+ * architecture, which an emulator runs, is several times slower, and the hundredth random GPU runs
+ * the same code as the first ten. So it runs a part, or everything with REACH_LONG (make
+ * check-long). The release build always runs everything, or a larger part (test_part). */
 #ifndef REACH_TESTS_SHARE_H
 #define REACH_TESTS_SHARE_H
 
 #include <stdint.h>
 #include <stdlib.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(REACH_EMULATED)
 enum { TEST_SANITIZED = 1 };
 #else
 enum { TEST_SANITIZED = 0 };

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the build for aarch64 on another machine: `make ARCH=aarch64 portable`, and its programs under qemu-user. A
-simulated GPU has the same fingerprint on each architecture. Pages of 4 and of 64 KiB are shown to the programs. Without
+"""Tests the build for aarch64 on another machine: `make ARCH=aarch64 portable`, `deb` and `wheel`, and its programs under
+qemu-user. A simulated GPU has the same fingerprint on each architecture. Pages of 4 and of 64 KiB are shown to the programs. Without
 the packages, or on a kernel that cannot run foreign programs, the test is skipped with the reason."""
 import glob
 import json
@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
@@ -27,12 +28,17 @@ def call(*command, **more):
     return done.stdout
 
 
+def machine_of(head):
+    """Returns the architecture of an ELF file from its first 20 bytes, or 0 if they are of another file."""
+    return int.from_bytes(head[18:20], "little") if head[:4] == b"\x7fELF" else 0
+
+
 def emulated(*command, page=PAGES[0]):
     return call(".ci/emulated", "aarch64", os.path.join(OUT, "sysroot"), *command, QEMU_PAGESIZE=str(page))
 
 
 def fingerprint(name, page=None):
-    """Measures a simulated GPU. Returns its fingerprint without the times, and without the id, which depends on them."""
+    """Measures a simulated GPU. Returns its fingerprint without the times and without the id, which depends on times."""
     folder = os.path.join(common.folder, f"{name}-{page}")
     options = ("--measure", "quick", "--simulate", "h200", "--export", folder)
     if page:
@@ -54,8 +60,8 @@ def every_program_and_library_is_for_aarch64():
         if os.path.isfile(path):
             with open(path, "rb") as file:
                 head = file.read(20)
-            if head[:4] == b"\x7fELF":
-                machines[os.path.relpath(path, PORTABLE)] = int.from_bytes(head[18:20], "little")
+            if machine_of(head):
+                machines[os.path.relpath(path, PORTABLE)] = machine_of(head)
     for name in ("reachd", "reachctl", "reach-lab", "reach-profile", "libreach-cuda.so.0", "lib/libsqlite3.so.0"):
         assert name in machines, machines
     equal(set(machines.values()), {183}, machines)
@@ -88,11 +94,44 @@ def memory_of_the_host_has_pages_of_each_size():
         assert re.search(r"^\d+ passed, 0 failed", passed, re.M), passed
 
 
+@case
+def lintian_accepts_the_packages():
+    call("make", "-s", "ARCH=aarch64", "deb")  # fails if lintian reports an error or a warning
+    with open(os.path.join(ROOT, "packaging", "debian", "control"), encoding="ascii") as file:
+        names = re.findall(r"^Package: (\S+)$", file.read(), re.M)
+    for name in names:
+        found, = glob.glob(os.path.join(OUT, "deb", name + "_*_arm64.deb"))
+        equal(call("dpkg-deb", "-f", found, "Architecture").strip(), "arm64", name)
+        depends = call("dpkg-deb", "-f", found, "Depends")
+        for package in ("libc6", "libcurl4", "libsqlite3-0") if name == "reachd" else ():
+            assert re.search(rf"\b{package} \(>= ", depends), depends
+
+
+@case
+def auditwheel_finds_the_tag_of_the_wheel():
+    done = subprocess.run(["make", "-s", "ARCH=aarch64", "wheel"], cwd=ROOT, env=CLEAN, capture_output=True, text=True,
+                          check=False)
+    reason = re.search("^.*(?:cannot be had|does not answer).*$", done.stderr, re.M)
+    if done.returncode and reason:
+        raise common.Skip(reason.group())
+    equal(done.returncode, 0, done.stderr)
+    found, = glob.glob(os.path.join(OUT, "wheel", "reachd-*.whl"))
+    tag = re.search(r"manylinux_\d+_\d+_aarch64", found)
+    assert tag, found
+    with open(os.path.join(OUT, "wheel", "audit"), encoding="utf-8") as file:
+        assert f'"{tag.group()}"' in file.read(), "auditwheel show"
+    with zipfile.ZipFile(found) as archive:
+        libraries = [name for name in archive.namelist() if re.search(r"\.so|/reach-profile$", name)]
+        assert len(libraries) == 5, libraries
+        for name in libraries:
+            equal(machine_of(archive.read(name)[:20]), 183, name)
+
+
 if os.uname().machine == "aarch64":
     print("this machine is aarch64")
     sys.exit(77)
-built = subprocess.run(["make", "-s", "ARCH=aarch64", f"-j{os.cpu_count()}", "portable"], cwd=ROOT, env=CLEAN, text=True,
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+built = subprocess.run(["make", "-s", "ARCH=aarch64", f"-j{os.cpu_count()}", "portable"], cwd=ROOT, env=CLEAN,
+                       text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 ran = subprocess.run([".ci/emulated", "aarch64", os.path.join(OUT, "sysroot"), "true"], cwd=ROOT, capture_output=True,
                      text=True, check=False)
 if ran.returncode:
