@@ -59,16 +59,20 @@ static void find_clock(const struct maybe_u32 *before, const struct maybe_u32 *n
 static void find_speed(const struct fingerprint *fp, const struct observation_set *set,
                        struct drift *out)
 {
-    const struct maybe_f64 before = fp->throughput.plateau_gbps;
+    const double before = fp->throughput.plateau_gbps.v;
+    struct probe_spec test;
     struct evidence evidence;
 
+    if (!drift_speed_test(fp, &set->limits, &test))
+        return;
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_READ));) {
-        const double now = throughput_median_gbps(o, 0, EVIDENCE_RANDOM_READS, &evidence);
+        const double now = probe_same(&o->spec, &test)
+                               ? throughput_median_gbps(o, 0, EVIDENCE_RANDOM_READS, &evidence)
+                               : before;
 
-        if (IS_KNOWN(before) && now < (1 - DRIFT_SHARE) * before.v)
+        if (now < (1 - DRIFT_SHARE) * before)
             snprintf(out->speed, sizeof out->speed,
-                     "random reads of device memory had %.0f GB/s and have %.0f GB/s", before.v,
-                     now);
+                     "random reads of device memory had %.0f GB/s and have %.0f GB/s", before, now);
     }
 }
 

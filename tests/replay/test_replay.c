@@ -11,6 +11,7 @@
 #include "tests/unit/support/as_json.h"
 
 #include "analysis/analysis.h"
+#include "analysis/drift.h"
 #include "batch/export.h"
 #include "fingerprint/fingerprint_check.h"
 #include "fingerprint/fingerprint_json.h"
@@ -26,7 +27,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_RECORDINGS = 256, PATH_BYTES = 512 };
+enum { MOST_RECORDINGS = 256, PATH_BYTES = 512, QUICK_PROBES = 10 };
 
 static const char *const roots[] = {"tests/replay", "docs/measurements"};
 static const char golden_dir[] = "tests/replay/golden";
@@ -110,6 +111,21 @@ static FILE *open_recording(const char *path, bool *is_pipe)
     return popen(command, "re");
 }
 
+/* A quick check is as short as the beginning of a measurement. Clock and link must not seem slower
+ * there than in the whole measurement. */
+static void check_drift(const char *path, const struct observation_set *set,
+                        const struct fingerprint *fp)
+{
+    const size_t count = set->count < QUICK_PROBES ? set->count : QUICK_PROBES;
+    const struct observation_set beginning = {
+        .limits = set->limits, .items = set->items, .count = count};
+    struct drift drift;
+
+    drift_find(fp, &beginning, &drift);
+    if (drift_is_any(&drift))
+        fail_msg("%s: %s%s", path, drift.speed, drift.link);
+}
+
 /* Derives the fingerprint from a recording, or returns the reason why there is none. */
 static enum status try_to_conclude(const char *path, struct fingerprint *out, struct err *err)
 {
@@ -128,6 +144,8 @@ static enum status try_to_conclude(const char *path, struct fingerprint *out, st
         status = analysis_derive(&set, depth, out, err);
     if (status == STATUS_OK)
         status = fingerprint_check(out, err);
+    if (status == STATUS_OK)
+        check_drift(path, &set, out);
     observation_set_free(&set);
     return status;
 }
