@@ -280,7 +280,7 @@ static void write_member(struct json_writer *t, const char *name, const struct m
         json_writer_u64(t, name, at->index);
         break;
     case MEMBER_OBJECT:
-        if (!m->optional || !member_is_unmeasured(m, at->base))
+        if (!m->optional || !member_is_unmeasured(m, at->base, at->planner_only))
             write_object(t, name, m->object, &inner, false);
         break;
     case MEMBER_LIST:

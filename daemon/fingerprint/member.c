@@ -207,13 +207,13 @@ static bool is_known(const struct member *m, const void *base)
     }
 }
 
-bool member_is_unmeasured(const struct member *m, const void *base)
+bool member_is_unmeasured(const struct member *m, const void *base, bool planner_only)
 {
     bool touched = false;
 
     for (uint32_t i = 0; i < m->object->count; i++) {
         const struct member *const inner = &m->object->members[i];
-        if (!member_is_maybe(inner))
+        if (!member_is_maybe(inner) || (planner_only && !inner->for_planner))
             continue;
         const struct member_state s = member_state(inner, member_at(m, base));
         touched |= s.known != MAYBE_UNKNOWN ||

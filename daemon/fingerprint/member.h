@@ -191,8 +191,9 @@ double member_value(const struct member *m, const void *base);
 int member_compare(const struct member *m, const void *base, const struct member *n,
                    const void *other_base);
 
-/* Returns whether each number of an optional MEMBER_OBJECT is "not measured". */
-bool member_is_unmeasured(const struct member *m, const void *base);
+/* Returns whether each number of an optional MEMBER_OBJECT is "not measured". With `planner_only`,
+ * only the numbers that the planner reads count. */
+bool member_is_unmeasured(const struct member *m, const void *base, bool planner_only);
 
 /* Gives `reason` to each unknown number of the struct. Numbers that are known or not observable
  * keep their state. */
