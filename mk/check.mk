@@ -39,7 +39,7 @@ CHECK_ITEMS  = $(LINT:%=make:%) \
                $(patsubst %,release:%,$(wildcard tests/python/test_*.py)) \
                $(wildcard tests/layering/*.py) tests/lint/language
 endif
-RUN_TESTS    = REACH_BUILD=$(OUT) $(EMULATED) tests/run
+RUN_TESTS    = $(if $(CROSS),env -u CC) REACH_BUILD=$(OUT) $(EMULATED) tests/run
 
 .PHONY: check check-programs check-gpu check-gpu-built bench bench-built
 check:

@@ -6,6 +6,7 @@
 #
 # quiet    the machine unchanged; to publish the number, end all other work first
 # busy     beside one busy loop for each processor
+# aarch64  `make ARCH=aarch64 check`, whose programs qemu-user runs, the machine unchanged
 # quarter  with a quarter of the time of the processors, in a separate control group (needs root)
 #
 # A WAY may be repeated: tests/bench/survey_check.sh quiet quiet quiet
@@ -46,8 +47,10 @@ minutes()
 
 run() # way
 {
+    arch=
     case $1 in
     quiet) ;;
+    aarch64) arch=ARCH=aarch64 ;;
     busy)
         for _ in $(seq "$processors"); do
             sh -c 'while :; do :; done' &
@@ -64,7 +67,7 @@ run() # way
     load=$(cut -d ' ' -f 1 /proc/loadavg)
     begin=$(date +%s)
     status=0
-    (cd "$folder/clone" && .ci/run && times >"$folder/times") >"$folder/log" 2>&1 || status=$?
+    (cd "$folder/clone" && .ci/run $arch && times >"$folder/times") >"$folder/log" 2>&1 || status=$?
     seconds=$(($(date +%s) - begin))
     [ -z "$group" ] || echo $$ >"$top/cgroup.procs"
     # shellcheck disable=SC2086 # a list on purpose

@@ -327,6 +327,7 @@ static void test_room(void **state)
     char *const some[] = {a, job, NULL};
     struct rlimit before;
     struct rlimit small;
+    struct rlimit set;
 
     (void)state;
     assert_false(variables_any(NULL));
@@ -336,6 +337,9 @@ static void test_room(void **state)
     small = (struct rlimit){
         1 << 20, before.rlim_max}; /* 256 KiB are set aside for arguments and environment */
     assert_int_equal(setrlimit(RLIMIT_STACK, &small), 0);
+    assert_int_equal(getrlimit(RLIMIT_STACK, &set), 0);
+    if (set.rlim_cur != small.rlim_cur)
+        skip(); /* qemu-user ignores the limit */
     assert_true(variables_fit(some, (128 << 10) - 100));
     assert_false(variables_fit(some, 128 << 10));
     assert_int_equal(setrlimit(RLIMIT_STACK, &before), 0);
