@@ -182,6 +182,7 @@ static void read_launch(struct json_reader *in, const struct recording *r, void 
     read_word(in, "trace", &l->trace);
     check_trace(in, l->trace);
     json_reader_bool(in, "complete", &l->complete);
+    json_reader_bool(in, "partial", &l->partial);
     json_reader_u64(in, "warp_accesses", &l->warp_accesses);
     json_reader_u64(in, "lane_accesses", &l->lane_accesses);
     read_pages(in, l);

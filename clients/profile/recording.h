@@ -84,6 +84,7 @@ struct recording_launch {
     uint64_t time_ns;  /* time of such a launch without patches; 0 means unknown */
     const char *trace; /* file name in the folder of the recording; "" means no trace */
     bool complete;     /* whether all blocks are in the trace */
+    bool partial;      /* whether the recording has ended before the launch */
     uint64_t warp_accesses;
     uint64_t lane_accesses;
     uint64_t pages_lost; /* touched pages that are missing from `pages` */

@@ -47,6 +47,12 @@ static void add_options(struct sums *sums, const struct launch_cost *cost)
     }
 }
 
+/* Returns the time of the recorded accesses, or 0 if it is unknown. */
+static uint64_t measured_ns(const struct recording_launch *l)
+{
+    return l->partial ? 0 : l->time_ns;
+}
+
 static void add_cost(struct report_row *row, struct sums *sums, const struct recording_launch *l,
                      const struct launch_cost *cost)
 {
@@ -65,7 +71,7 @@ static void add_cost(struct report_row *row, struct sums *sums, const struct rec
     row->predicted_ns += cost->predicted_ns;
     row->in_reach_ns += cost->in_reach_ns;
     row->translation_ns += cost->translation_ns;
-    row->measured_ns += (double)l->time_ns;
+    row->measured_ns += (double)measured_ns(l);
     add_options(sums, cost);
 }
 
@@ -78,7 +84,7 @@ static enum status add_launches(const struct launch_context *context, struct rep
     bool timed = false;
 
     for (uint32_t i = 0; i < k->launch_count; i++)
-        timed = timed || k->recorded[i].time_ns > 0;
+        timed = timed || measured_ns(&k->recorded[i]) > 0;
     for (uint32_t i = 0; i < k->launch_count; i++) {
         const struct recording_launch *const l = &k->recorded[i];
         uint64_t touched[PLACE_COUNT] = {0};
@@ -87,8 +93,9 @@ static enum status add_launches(const struct launch_context *context, struct rep
         place_map_touched(context->map, l, touched);
         for (uint32_t place = 0; place < PLACE_COUNT; place++)
             row->touched[place] = fmax(row->touched[place], touched[place]);
-        if (timed && l->time_ns == 0)
+        if (timed && measured_ns(l) == 0)
             continue;
+        row->partial = row->partial || l->partial;
         const enum status s = launch_cost_predict(context, l, &cost, &own);
         if (s == STATUS_NO_MEMORY)
             return err_set(err, s, "%s", own.text);

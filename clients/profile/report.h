@@ -50,6 +50,7 @@ struct report_row {
     double costs;   /* predicted time divided by the time within the reach */
     double predicted_ns, in_reach_ns, translation_ns;
     double measured_ns;    /* of the same launches; 0 means unknown */
+    bool partial;          /* recordings have ended before their launches, so more is touched */
     uint32_t option_count; /* set if the kernel is limited or untimed; fastest first */
     struct report_option options[LAUNCH_MAX_OPTIONS];
     /* Time of the whole run that the fastest option saves. For an untimed kernel: predicted time of

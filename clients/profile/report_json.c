@@ -56,6 +56,8 @@ static void write_row(struct json_writer *t, const struct report_row *row)
     json_writer_text(t, "verdict", report_verdict_name(row->verdict));
     json_writer_text(t, "instead", report_text_instead(row, text));
     write_touched(t, row);
+    if (row->partial)
+        json_writer_bool(t, "partial", true);
     if (row->has_times) {
         json_writer_figure_maybe(t, "misses", KNOWN_F64(row->misses));
         json_writer_figure_maybe(t, "costs", KNOWN_F64(row->costs));

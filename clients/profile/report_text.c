@@ -46,8 +46,11 @@ char *report_text_touches(const struct report_row *row, char *out)
     for (uint32_t place = 0; place < PLACE_COUNT; place++) {
         if (row->touched[place] == 0 || (double)row->touched[place] < SHOWN_SHARE * sum)
             continue;
-        append(out, "%s%.1f GiB %s%s", out[0] ? " + " : "", (double)row->touched[place] / GIB,
-               place_words((enum place)place),
+        append(out, "%s%.1f GiB %s%s",
+               out[0]         ? " + "
+               : row->partial ? "at least "
+                              : "",
+               (double)row->touched[place] / GIB, place_words((enum place)place),
                row->order[place] == ORDER_RANDOM       ? ", at random"
                : row->order[place] == ORDER_SEQUENTIAL ? ", in order"
                                                        : "");
@@ -178,7 +181,10 @@ static void append_times(const struct report_row *row, char *out)
 static void append_untimed(const struct report_row *row, char *out)
 {
     append(out, "%s not timed: predicted %.1fx the time within the reach",
-           row->kernel->launches == 1 ? "launched once," : "recorded launches", row->costs);
+           row->partial                 ? "recorded for three seconds,"
+           : row->kernel->launches == 1 ? "launched once,"
+                                        : "recorded launches",
+           row->costs);
     if (row->option_count > 0)
         append_options(row, out);
     else

@@ -136,6 +136,14 @@ class Bench:
                 self.false_alarms.append(f"{what}: {row.name[:60]}, measured {slowdown:.2f} times")
 
 
+def claims(row):
+    """Returns the time and the factor that the report states of a kernel. It states neither of a kernel that something
+    else slows down or that is not explained, and only the factor of a kernel that is not limited."""
+    if row is None or row.verdict in ("hidden", "unexplained", "unknown"):
+        return None, None
+    return row.predicted_ms if row.limited else None, row.factor
+
+
 def text(number, digits):
     return f"{number:.{digits}f}" if number is not None else "-"
 
@@ -220,12 +228,12 @@ def print_operators(bench, alone, matches, row_of):
             bench.footprints["wrong" if total[1] or total[2] else "exact"] += 1
         each = case["ms"] / (case["table_bytes"] if "in order" in case["where"] else 1)
         slowdown = each / bench.in_reach.setdefault(name, each)
-        predicted = row.predicted_ms if row else None
-        factor = row.factor if row else None
+        predicted, factor = claims(row)
+        shown = row.predicted_ms if row else None
         on_table, is_kernel = "small" not in case["where"], "several" not in case["where"]
         bench.judge(row, f"{name}, {case['table_bytes'] / GIB:g} GiB", slowdown)
         bench.line(OPERATOR_LINE.format(
-            name[:24], *(text(number, 0) for number in total), text(case["ms"], 3), text(predicted, 3),
+            name[:24], *(text(number, 0) for number in total), text(case["ms"], 3), text(shown, 3),
             bench.ratio("time", predicted, case["ms"] if is_kernel else None), text(slowdown, 2), text(factor, 2),
             bench.ratio("slowdown", factor, slowdown if on_table else None), row.verdict if row else "-",
             row.name[:48] if row else "-"))
@@ -298,7 +306,7 @@ def gups(bench, test, scratch, memory):
 
 def print_job(bench, what, row, milliseconds, slowdown, more=""):
     bench.judge(row, what, slowdown)
-    predicted, factor = (row.predicted_ms, row.factor) if row else (None, None)
+    predicted, factor = claims(row)
     bench.line(f"{what}: {text(milliseconds, 3)} ms, predicted {text(predicted, 3)}, ratio "
                f"{bench.ratio('time', predicted, milliseconds)}; slower {slowdown:.2f}, reported {text(factor, 2)}, "
                f"ratio {bench.ratio('slowdown', factor, slowdown)}; {row.verdict if row else '-'}; {more}"

@@ -171,7 +171,7 @@ def device_cases(nbytes):
     yield Case("scatter_add", nbytes, "device", lambda: flat.scatter_add_(0, numbers, ones),
                [picked(flat, numbers, 4), whole(numbers), whole(ones)],
                lambda _, strategy: reach_torch().scatter_add_(flat, numbers, ones, strategy=strategy))
-    yield Case("sum, in order", nbytes, "device, in order", table.sum, [whole(table)])
+    yield Case("amax, in order", nbytes, "device, in order", table.amax, [whole(table)])
 
 
 def small_cases():
@@ -232,7 +232,8 @@ def host_case(nbytes, kind):
             tables[name] = copy(held.cpu if held else table, name)
         if strategy != "naive":
             return reach_torch().gather_rows(tables[name], index, out=out, strategy=strategy)
-        return gather(name, tables[name] if isinstance(tables[name], torch.Tensor) else tables[name].on(), index, out)
+        return gather("managed" if name == "managed" else "pinned",
+                      tables[name] if isinstance(tables[name], torch.Tensor) else tables[name].on(), index, out)
 
     where = "plain" if not GPU else "pinned by PyTorch" if held is None else held.kind
     return Case(f"gather, {kind} host", nbytes, where, lambda: gather(kind, table, index, out),

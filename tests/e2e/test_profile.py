@@ -283,7 +283,7 @@ driver.launch(driver.function(module, "once"), what, (512, 1, 1), 128)
 repeat(lambda: driver.launch(far, what, (512, 1, 1), 128), True, 8)
 often("near", script(step(small, GIB), ns=1000000), (64, 1, 1), 128)
 often("order", script(step(table, 16 * GIB, IN_ORDER, 16, repeats=20), ns=1000000), (64, 1, 1), 128)
-""", "--json", FAKECUDA=SLOW, REACHD_URL="unix:" + daemon.socket)
+""", "--json", "--seconds", "100", FAKECUDA=SLOW, REACHD_URL="unix:" + daemon.socket)
         equal(done.status, 0, done.log)
         return report_of(done.log)
     predicted = profiled(1000000)["far"]["predicted_ns"]

@@ -20,7 +20,7 @@ PATIENCE_S = 120
 SCRIPTS = os.path.join(common.HERE, "profile")
 BUILT = common.BUILD + "/tests/gpu/profile"
 SKIPPED = common.SKIPPED
-OPERATORS = {"torch_nvtx": {"aten::index_select", "aten::_softmax", "aten::_embedding_bag", "range of the program"}}
+OPERATORS = {"torch_nvtx": {"aten::gather", "aten::_softmax", "aten::_embedding_bag_forward_only", "range of the program"}}
 
 
 class Program:

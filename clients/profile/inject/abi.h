@@ -56,7 +56,7 @@ struct profile_launch {
     unsigned long long instructions_lost;
     unsigned long long begin_ns; /* time of the first access, by the timer of the GPU; 0 if none */
     unsigned long long limit_ns; /* accesses after this time are not recorded; 0 means no limit */
-    uint32_t is_late;            /* set to 1 after the limit: the recording is not complete */
+    uint32_t is_late;            /* set to 1 after the limit: the recording is partial */
     uint32_t run_shift, every;
 };
 

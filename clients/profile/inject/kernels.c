@@ -189,6 +189,13 @@ void kernels_spent_first(uint64_t ns)
     pthread_mutex_unlock(&lock);
 }
 
+void kernels_record_no_more(struct kernel *k)
+{
+    pthread_mutex_lock(&lock);
+    k->recorded = limits.launches;
+    pthread_mutex_unlock(&lock);
+}
+
 void kernels_waited(struct kernel *k, uint64_t ns, bool in_vain)
 {
     pthread_mutex_lock(&lock);

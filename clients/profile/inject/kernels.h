@@ -49,6 +49,9 @@ void kernels_start(const struct kernel_limits *limits);
 bool kernels_want_first(void);
 void kernels_spent_first(uint64_t ns);
 
+/* Makes a recording of the kernel its last one. */
+void kernels_record_no_more(struct kernel *k);
+
 /* Counts the time for which a module was patched before a launch of `k` was recorded, or in vain.
  */
 void kernels_waited(struct kernel *k, uint64_t ns, bool in_vain);

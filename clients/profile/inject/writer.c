@@ -252,11 +252,13 @@ static void decode(struct recorded *r)
     char name[64];
     if (out) {
         const bool traced = write_trace(r, name);
-        (void)fprintf(out,
-                      "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"trace\":\"%s\",\"complete\":%s",
-                      r->grid[0], r->grid[1], r->grid[2], r->block[0], r->block[1], r->block[2],
-                      traced ? name : "",
-                      r->counts.every == 1 && r->counts.records_lost == 0 ? "true" : "false");
+        (void)fprintf(
+            out, "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"trace\":\"%s\",\"complete\":%s%s",
+            r->grid[0], r->grid[1], r->grid[2], r->block[0], r->block[1], r->block[2],
+            traced ? name : "",
+            r->counts.every == 1 && r->counts.records_lost == 0 && !r->counts.is_late ? "true"
+                                                                                      : "false",
+            r->counts.is_late ? ",\"partial\":true" : "");
         print_instructions(r, out);
         print_pages(r, out);
         if (fclose(out) == 0) {

@@ -27,7 +27,8 @@ static const char whole[] =
     "\"kernels\":[{\"gpu\":1,\"name\":\"_Z1fv\",\"launches\":1200,\"time_ns\":123456789,"
     "\"timed\":40,\"state\":\"recorded\",\"why\":\"\",\"operator\":\"aten::embedding\","
     "\"recorded\":[{\"grid\":[4096,2,1],\"block\":[256,1,1],\"time_ns\":512345,\"trace\":"
-    "\"kernel-1-7.rlt\",\"complete\":true,\"warp_accesses\":1000,\"lane_accesses\":32000,"
+    "\"kernel-1-7.rlt\",\"complete\":true,\"partial\":true,\"warp_accesses\":1000,\"lane_"
+    "accesses\":32000,"
     "\"pages\":[[2,1],[4,2]],\"pages_lost\":3,\"instructions\":[{\"pc\":16,\"kind\":\"store\","
     "\"bytes\":16,\"warps\":1000,\"lanes\":32000,\"runs\":8000}]}]},{\"gpu\":0,\"name\":\"g\","
     "\"state\":\"refused\",\"why\":\"no room\",\"launches\":1,\"time_ns\":5}]}";
@@ -78,7 +79,7 @@ static void every_field_is_read(void **state)
     assert_int_equal(l->block[0], 256);
     assert_int_equal(l->time_ns, 512345);
     assert_string_equal(l->trace, "kernel-1-7.rlt");
-    assert_true(l->complete);
+    assert_true(l->complete && l->partial);
     assert_int_equal(l->warp_accesses, 1000);
     assert_int_equal(l->lane_accesses, 32000);
     assert_int_equal(l->page_run_count, 2);

@@ -475,6 +475,26 @@ static void a_launch_without_a_time_is_untimed(void **state)
 }
 
 /* Limited kernels precede untimed kernels of any gain, and these precede all others. */
+static void a_partial_recording_is_not_compared_with_the_time_of_its_launch(void **state)
+{
+    struct process p;
+    double ns[2];
+    const struct report_row *row;
+    char text[REPORT_CELL_BYTES];
+
+    (void)state;
+    ask("random110.rlt", ns);
+    set_up(&p, "random110.rlt", 110 * GIB, (uint64_t)(100 * ns[0]));
+    assert_int_equal(reported(&p, true)->verdict, REPORT_HIDDEN);
+    p.launch.partial = true;
+    row = reported(&p, true);
+    assert_int_equal(row->verdict, REPORT_UNTIMED);
+    assert_true(row->partial && row->measured_ns == 0);
+    assert_true(says(row, "recorded for three seconds, not timed: predicted"));
+    assert_true(says(row, "; windows"));
+    assert_string_equal(report_text_touches(row, text), "at least 110.0 GiB device, at random");
+}
+
 static void untimed_kernels_follow_limited_kernels(void **state)
 {
     static const enum report_verdict expected[] = {REPORT_LIMITED, REPORT_UNTIMED, REPORT_UNTIMED,
@@ -775,6 +795,7 @@ int main(void)
         cmocka_unit_test(a_stream_is_not_limited),
         cmocka_unit_test(other_work_hides_translation),
         cmocka_unit_test(a_launch_without_a_time_is_untimed),
+        cmocka_unit_test(a_partial_recording_is_not_compared_with_the_time_of_its_launch),
         cmocka_unit_test(untimed_kernels_follow_limited_kernels),
         cmocka_unit_test(a_small_set_stays_in_a_cache),
         cmocka_unit_test(a_pinned_table_should_be_managed),

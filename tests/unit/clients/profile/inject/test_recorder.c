@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 4, LAUNCHES = 300, PAGES = 3 };
+enum { THREADS = 4, LAUNCHES = 300, PAGES = 3, LATE_BLOCKS = 77 };
 
 static const unsigned char image[1];
 static _Atomic unsigned results, problems;
@@ -71,6 +71,7 @@ static void run_on_gpu(const struct san_launch_data *l)
     for (int i = 0; i < PAGES; i++)
         data->pages[i] = l->grid[0];
     data->instructions[0].warps = l->grid[0];
+    data->is_late = l->grid[0] == LATE_BLOCKS;
 }
 
 struct target {
@@ -218,6 +219,23 @@ static void a_module_stays_patched_until_its_kernel_is_recorded(void **state)
     }
     assert_int_equal(results, before + 3);
     assert_int_equal(get("wanted").recorded, 3);
+    destroy(&t);
+    check();
+}
+
+static void a_launch_that_takes_too_long_is_recorded_once(void **state)
+{
+    static const struct target t = {.context = 9, .module = 13, .kernel = "slow"};
+    const unsigned before = atomic_load(&results);
+
+    (void)state;
+    load(&t);
+    launch(&t, LATE_BLOCKS);
+    for (int i = 0; i < 12; i++)
+        launch(&t, 5);
+    assert_int_equal(results, before + 1);
+    assert_null(get("slow").refused);
+    assert_false(fake_is_patched(fake_module(13)));
     destroy(&t);
     check();
 }
@@ -463,6 +481,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_launches_and_new_shapes_are_recorded),
         cmocka_unit_test(a_module_stays_patched_until_its_kernel_is_recorded),
+        cmocka_unit_test(a_launch_that_takes_too_long_is_recorded_once),
         cmocka_unit_test(a_module_may_be_unloaded_while_it_is_patched),
         cmocka_unit_test(pauses_wait_for_unpatched_modules),
         cmocka_unit_test(a_context_may_be_destroyed_while_a_launch_is_recorded),
