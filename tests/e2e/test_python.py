@@ -193,7 +193,7 @@ def the_version_is_the_same_everywhere():
     assert re.search(rf"^## \[(Unreleased|{re.escape(version)})\]", read("CHANGELOG.md"), re.M)
     # The wheel and the Debian packages take their version from these places.
     assert 'version = {attr = "reach.__version__"}' in read("clients", "python", "pyproject.toml")
-    assert ".ci/deb build/deb $(VERSION)" in read("mk", "install.mk")
+    assert ".ci/deb $(OUT)/deb $(VERSION)" in read("mk", "install.mk")
 
 
 common.main()
