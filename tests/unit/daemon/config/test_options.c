@@ -66,6 +66,8 @@ static const char *sample(const struct config_option *o)
         return "3M";
     case CONFIG_NUMBER:
         return "7";
+    case CONFIG_DURATION:
+        return "2h";
     case CONFIG_SWITCH:
         return o->on ? "no" : "yes";
     case CONFIG_WORD:
