@@ -1,6 +1,6 @@
 -- What changed since the survey before: the outcomes of hosts that both surveys asked, new hosts, and GPUs that
 -- went out of service or are back. $1 survey, $2 model ('': all).
-SELECT 'What changed since the survey before',
+SELECT 'Hosts and GPUs that failed or came since the survey before',
        'what host slot:count uuid before after',
        'A GPU is out of service if its state is lost, failed or stale. drift has the numbers that changed, inventory ' ||
        'the GPUs that came, moved or are gone.';

@@ -64,25 +64,14 @@ def the_cuda_source_measures_and_gives_everything_back():
 
 
 @case
-def the_link_to_the_host_is_what_nvml_reports():
-    needs_the_driver()
-    environment = {"FAKECUDA": "gpu=h200 pcie=5@16", "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)}
-    daemon = common.Daemon("--libcuda", LIBRARY, environment=environment)
-    daemon.measured()
-    conditions = daemon.json("/v1/gpus/0/fingerprint")["conditions"]
-    equal((conditions["pcie_generation"], conditions["pcie_lanes"]), (5, 16))
-    daemon.stop()
-
-
-@case
 def a_gpu_with_the_memory_of_the_host_is_measured():
     needs_the_driver()
     with open("/proc/meminfo", encoding="ascii") as file:
         available = int(re.search(r"MemAvailable: *(\d+)", file.read()).group(1)) << 10
     kept = os.path.join(common.folder, "unified.db")
-    daemon = node("gpu=h200|unified|fail=cuMemGetInfo=801", measure=True, kept=kept)
-    gpu = daemon.measured()[0]
-    equal(gpu["state"], "ready", gpu)
+    daemon = node("gpu=h200|unified|fail=cuMemGetInfo=801", kept=kept)
+    job = daemon.finished(daemon.submit(0, "quick"))
+    equal(job["state"], "done", job)
     daemon.stop()
     held()
     with contextlib.closing(sqlite3.connect(kept)) as db:
@@ -94,8 +83,9 @@ def a_gpu_with_the_memory_of_the_host_is_measured():
 def a_slower_link_is_stored_beside_the_supported_link():
     needs_the_driver()
     environment = {"FAKECUDA": "gpu=h200 pcie=5@16 link=3@8", "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)}
-    daemon = common.Daemon("--libcuda", LIBRARY, environment=environment)
-    daemon.measured()
+    daemon = common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", environment=environment)
+    job = daemon.finished(daemon.submit(0, "quick"))
+    equal(job["state"], "done", job)
     conditions = daemon.json("/v1/gpus/0/fingerprint")["conditions"]
     equal([conditions["pcie_" + name] for name in ("generation", "generation_used", "lanes_supported", "lanes")],
           [5, 3, 16, 8])
