@@ -152,13 +152,6 @@ static void note_disturbance(const struct observation_set *set, struct fingerpri
             fp, "%u other processes had this GPU open: not a disturbance by itself", others->v);
 }
 
-/* Keeps the highest generation of the link. */
-static void note_link(const struct maybe_u32 *now, struct maybe_u32 *io)
-{
-    if (!IS_KNOWN(*io) || (IS_KNOWN(*now) && now->v > io->v))
-        *io = *now;
-}
-
 static void fill_conditions(const struct observation_set *set, struct fingerprint *fp)
 {
     struct fingerprint_conditions *c = &fp->conditions;
@@ -167,7 +160,7 @@ static void fill_conditions(const struct observation_set *set, struct fingerprin
     for (size_t i = 0; i < set->count; i++) {
         const struct probe_conditions *p = &set->items[i].result.conditions;
         c->sm_clock_khz = p->sm_clock_khz;
-        note_link(&p->pcie_generation, &c->pcie_generation_used);
+        maybe_u32_raise(&c->pcie_generation_used, p->pcie_generation);
         if (IS_KNOWN(p->other_processes) &&
             (!IS_KNOWN(c->other_processes) || p->other_processes.v > c->other_processes.v))
             c->other_processes = p->other_processes;

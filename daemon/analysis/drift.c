@@ -32,19 +32,13 @@ bool drift_speed_test(const struct fingerprint *fp, const struct gpu_limits *lim
     return bytes > 0 && IS_KNOWN(t->plateau_gbps) && probe_check(out, limits, NULL) == STATUS_OK;
 }
 
-static void note_highest(const struct maybe_u32 *now, struct maybe_u32 *io)
-{
-    if (IS_KNOWN(*now) && (!IS_KNOWN(*io) || now->v > io->v))
-        *io = *now;
-}
-
 /* Collects the highest clock and the highest generation of the link. */
 static void note_conditions(const struct observation *items, size_t count,
                             struct fingerprint_conditions *io)
 {
     for (size_t i = 0; i < count; i++) {
-        note_highest(&items[i].result.conditions.sm_clock_khz, &io->sm_clock_khz);
-        note_highest(&items[i].result.conditions.pcie_generation, &io->pcie_generation_used);
+        maybe_u32_raise(&io->sm_clock_khz, items[i].result.conditions.sm_clock_khz);
+        maybe_u32_raise(&io->pcie_generation_used, items[i].result.conditions.pcie_generation);
     }
 }
 

@@ -86,4 +86,11 @@ struct maybe_f64 {
 #define NOT_OBSERVABLE_F64(why) ((struct maybe_f64)NOT_OBSERVABLE(why))
 #define IS_KNOWN(m)             ((m).known == MAYBE_KNOWN)
 
+/* Keeps the larger of two numbers in `*io`. If neither is known, `*io` gets the reason of `now`. */
+static inline void maybe_u32_raise(struct maybe_u32 *io, struct maybe_u32 now)
+{
+    if (!IS_KNOWN(*io) || (IS_KNOWN(now) && now.v > io->v))
+        *io = now;
+}
+
 #endif

@@ -23,8 +23,7 @@ static bool compare(const struct maybe_u32 *generation, const struct maybe_u32 *
     char link[LINK_TEXT_BYTES / 3] = "", better[LINK_TEXT_BYTES / 3] = "";
 
     out[0] = '\0';
-    if (!(generations && generation->v < better_generation->v) &&
-        !(widths && lanes->v < better_lanes->v))
+    if (!link_is_lower(*generation, *better_generation) && !link_is_lower(*lanes, *better_lanes))
         return false;
     describe(link, sizeof link, generation, lanes, generations, widths);
     describe(better, sizeof better, better_generation, better_lanes, generations, widths);

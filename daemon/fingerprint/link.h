@@ -7,18 +7,22 @@
 
 enum { LINK_TEXT_BYTES = 128 };
 
+/* Returns whether a number is lower than a better one. Both must be known. */
+static inline bool link_is_lower(struct maybe_u32 number, struct maybe_u32 better)
+{
+    return IS_KNOWN(number) && IS_KNOWN(better) && number.v < better.v;
+}
+
 /* Return whether the generation in use, or the number of lanes in use, is lower than the supported
  * one. */
 static inline bool link_has_low_generation(const struct fingerprint_conditions *c)
 {
-    return IS_KNOWN(c->pcie_generation_used) && IS_KNOWN(c->pcie_generation) &&
-           c->pcie_generation_used.v < c->pcie_generation.v;
+    return link_is_lower(c->pcie_generation_used, c->pcie_generation);
 }
 
 static inline bool link_has_few_lanes(const struct fingerprint_conditions *c)
 {
-    return IS_KNOWN(c->pcie_lanes) && IS_KNOWN(c->pcie_lanes_supported) &&
-           c->pcie_lanes.v < c->pcie_lanes_supported.v;
+    return link_is_lower(c->pcie_lanes, c->pcie_lanes_supported);
 }
 
 /* Returns whether the link has a lower generation or fewer lanes than the GPU and its slot support.

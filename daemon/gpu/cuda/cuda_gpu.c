@@ -355,12 +355,8 @@ static struct maybe_u32 read_link(struct cuda_gpu *g)
 {
     const struct maybe_u32 best = g->limits.pcie_generation;
 
-    if (!IS_KNOWN(g->pcie_generation) || !IS_KNOWN(best) || g->pcie_generation.v < best.v) {
-        const struct maybe_u32 now = nvml_pcie_generation_used(g->nvml);
-
-        if (!IS_KNOWN(g->pcie_generation) || (IS_KNOWN(now) && now.v > g->pcie_generation.v))
-            g->pcie_generation = now;
-    }
+    if (!IS_KNOWN(g->pcie_generation) || !IS_KNOWN(best) || g->pcie_generation.v < best.v)
+        maybe_u32_raise(&g->pcie_generation, nvml_pcie_generation_used(g->nvml));
     return g->pcie_generation;
 }
 
