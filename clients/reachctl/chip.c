@@ -77,3 +77,12 @@ char *chip_format_list(const uint16_t *numbers, uint32_t count, char *out, size_
     }
     return out;
 }
+
+void chip_write_numbers(struct json_writer *t, const char *name, const uint16_t *numbers,
+                        uint32_t count)
+{
+    json_writer_open(t, name, '[');
+    for (uint32_t i = 0; i < count; i++)
+        json_writer_u64(t, NULL, numbers[i]);
+    json_writer_close(t, ']');
+}

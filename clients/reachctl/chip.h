@@ -4,6 +4,7 @@
 #ifndef REACHCTL_CHIP_H
 #define REACHCTL_CHIP_H
 
+#include "base/json_writer.h"
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
 #include "planner/placement.h"
@@ -42,5 +43,8 @@ uint32_t chip_group_lacks(const struct chip *chip, uint32_t group);
 /* Writes numbers in ascending order as ranges, "0-1,48-49,128", truncated if they do not fit.
  * Returns `out`. */
 char *chip_format_list(const uint16_t *numbers, uint32_t count, char *out, size_t out_size);
+/* Writes numbers as an array. */
+void chip_write_numbers(struct json_writer *t, const char *name, const uint16_t *numbers,
+                        uint32_t count);
 
 #endif

@@ -169,15 +169,6 @@ static void print_recipe(const struct recipe *r)
 
 /* ---- JSON ---- */
 
-static void write_list(struct json_writer *t, const char *name, const uint16_t *numbers,
-                       uint32_t count)
-{
-    json_writer_open(t, name, '[');
-    for (uint32_t i = 0; i < count; i++)
-        json_writer_u64(t, NULL, numbers[i]);
-    json_writer_close(t, ']');
-}
-
 static void write_context(struct json_writer *t, const struct recipe *r,
                           const struct green_context *c)
 {
@@ -187,10 +178,10 @@ static void write_context(struct json_writer *t, const struct recipe *r,
     json_writer_u64(t, "bytes", c->bytes);
     json_writer_u64(t, "sm_count", c->sm_count);
     json_writer_u64(t, "coscheduled_sm_count", COSCHEDULED_SMS);
-    write_list(t, "sms", c->sms, c->sm_count);
-    write_list(t, "left_out", c->sms + c->sm_count, c->left_out);
-    write_list(t, "groups", c->groups, c->group_count);
-    write_list(t, "shared_groups", c->shared, c->shared_count);
+    chip_write_numbers(t, "sms", c->sms, c->sm_count);
+    chip_write_numbers(t, "left_out", c->sms + c->sm_count, c->left_out);
+    chip_write_numbers(t, "groups", c->groups, c->group_count);
+    chip_write_numbers(t, "shared_groups", c->shared, c->shared_count);
     if (side < SIDES)
         json_writer_u64(t, "domain_side", side);
     else

@@ -231,15 +231,6 @@ static enum exit_code print_text(const struct chip *chip)
 
 /* ---- JSON ---- */
 
-static void write_numbers(struct json_writer *t, const char *name, const uint16_t *values,
-                          uint32_t count)
-{
-    json_writer_open(t, name, '[');
-    for (uint32_t i = 0; i < count; i++)
-        json_writer_u64(t, NULL, values[i]);
-    json_writer_close(t, ']');
-}
-
 static void write_text_or_null(struct json_writer *t, const char *name, const char *text)
 {
     if (text && *text)
@@ -256,7 +247,7 @@ static void write_groups(struct json_writer *t, const struct chip *chip)
         uint16_t sms[REACH_MAX_SMS];
         json_writer_open(t, NULL, '{');
         json_writer_u64(t, "id", g);
-        write_numbers(t, "sms", sms, chip_group_sms(chip, g, sms));
+        chip_write_numbers(t, "sms", sms, chip_group_sms(chip, g, sms));
         if (window == CHIP_NO_WINDOW)
             json_writer_null(t, "window");
         else
@@ -277,7 +268,7 @@ static void write_windows(struct json_writer *t, const struct chip *chip)
         json_writer_open(t, NULL, '{');
         json_writer_u64(t, "first_byte", w->first_byte);
         json_writer_u64(t, "length_bytes", w->length_bytes);
-        write_numbers(t, "groups", groups, chip_window_groups(chip, (int)i, groups));
+        chip_write_numbers(t, "groups", groups, chip_window_groups(chip, (int)i, groups));
         json_writer_close(t, '}');
     }
     json_writer_close(t, ']');
