@@ -187,7 +187,8 @@ static int populate(char *from, uint64_t bytes)
         return 0;
     if (errno != EINVAL)
         return errno;
-    for (uint64_t at = 0; at < bytes; at += alloc_page_bytes())
+    const uint64_t page = alloc_page_bytes();
+    for (uint64_t at = 0; at < bytes; at += page)
         (void)__atomic_fetch_or(from + at, 0, __ATOMIC_RELAXED);
     return 0;
 }

@@ -2,6 +2,7 @@
  * because a child of a fork may call them too. */
 #include "clients/profile/inject/ranges.h"
 
+#include "base/text.h"
 #include "clients/profile/inject/nvtx_api.h"
 
 #include <stdatomic.h>
@@ -28,21 +29,18 @@ static atomic_uint string_count;
 
 /* ---- names ---- */
 
-static bool continues_character(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 /* Copies a name up to its first comma. A character that does not fit is left out. */
 static void copy_name(char *out, const char *text)
 {
     size_t n = 0;
 
-    while (text && text[n] != '\0' && text[n] != ',' && n < RANGES_NAME_BYTES - 1)
-        n++;
-    if (n == RANGES_NAME_BYTES - 1)
-        while (n > 0 && continues_character(text[n]))
-            n--;
+    while (text && text[n] != '\0' && text[n] != ',') {
+        const size_t bytes = text_character_bytes(text + n);
+        const size_t next = n + (bytes > 0 ? bytes : 1);
+        if (next >= RANGES_NAME_BYTES)
+            break;
+        n = next;
+    }
     if (n > 0)
         memcpy(out, text, n);
     out[n] = '\0';

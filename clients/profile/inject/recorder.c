@@ -343,7 +343,7 @@ static bool give_buffers(const struct san_launch_data *launch, const struct prof
 static void stop_waiting(struct patched *p, struct kernel *k, bool in_vain)
 {
     struct kernel *wanted = k;
-    if (wanted && atomic_compare_exchange_strong(&p->wanted, &wanted, NULL))
+    if (atomic_compare_exchange_strong(&p->wanted, &wanted, NULL))
         kernels_waited(k, clock_monotonic() - atomic_load(&p->wanted_ns), in_vain);
 }
 
@@ -411,8 +411,9 @@ bool recorder_skip(const struct san_launch_data *launch)
     if (!p)
         return false;
     (void)api->set_launch_data(launch->launch, launch->function, launch->stream, NULL);
-    if (clock_monotonic() - atomic_load(&p->wanted_ns) > WANTED_NS)
-        stop_waiting(p, atomic_load(&p->wanted), true);
+    struct kernel *const wanted = atomic_load(&p->wanted);
+    if (wanted && clock_monotonic() - atomic_load(&p->wanted_ns) > WANTED_NS)
+        stop_waiting(p, wanted, true);
     if (!atomic_load(&p->is_kept) && !atomic_load(&p->wanted))
         set_stale(p, true);
     return true;
