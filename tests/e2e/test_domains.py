@@ -52,8 +52,8 @@ def two_domains_are_the_two_sides():
     infos = {i.get("name"): i.get("value") for i in ElementTree.fromstring(output(daemon, HWLOC)).iter("info")}
     equal([infos["Reach" + name] for name in ("L2Sides", "LocalityDomains", "LocalityDomainSMs")], ["2", "2", "7"])
     device, = lib_dra.check(json.loads(output(daemon, DRA, "--node", "n1"))).values()
-    told = lib_dra.values(device)
-    equal([told["reachd.internal/" + name] for name in ("l2Sides", "localityDomains", "localityDomainSms")], [2, 2, 7])
+    attributes = lib_dra.values(device)
+    equal([attributes["reachd.internal/" + name] for name in ("l2Sides", "localityDomains", "localityDomainSms")], [2, 2, 7])
     daemon.stop()
 
 
@@ -194,8 +194,8 @@ def each_mlopart_device_is_a_gpu_of_its_own():
                lib_dra.check(json.loads(output(daemon, DRA, "--node", "n1"))).values()}
     equal(set(devices), {gpu["uuid"] for gpu in (*parts, other)})
     for part in parts:
-        told = devices[part["uuid"]]
-        equal((told["reachd.internal/mlopart"], told["reachd.internal/parentPciBusID"]), (True, parent["pci_bus_id"]))
+        attributes = devices[part["uuid"]]
+        equal((attributes["reachd.internal/mlopart"], attributes["reachd.internal/parentPciBusID"]), (True, parent["pci_bus_id"]))
     assert "reachd.internal/mlopart" not in devices[other["uuid"]]
     uuids = [i.get("value") for i in ElementTree.fromstring(output(daemon, HWLOC)).iter("info") if i.get("name") == "ReachUUID"]
     equal(uuids, [gpu["uuid"] for gpu in (*parts, other)])

@@ -40,16 +40,23 @@ static int add_gpu(const char *item, const char *text, struct control *c)
     return add_board(item, text, -1, c);
 }
 
+/* Returns the last GPU that is no part of another, or complains about the item and returns -1. */
+static int last_whole_board(const char *item, const struct control *c)
+{
+    int at = (int)c->board_count - 1;
+    while (at >= 0 && c->boards[at].parent >= 0)
+        at--;
+    return at >= 0 ? at : complain(item, "a GPU belongs before it");
+}
+
 /* The item "mig=" puts the last GPU in MIG mode without an instance; "mig=<description>" adds an
  * instance.
  */
 static int add_mig(const char *item, const char *text, struct control *c)
 {
-    int at = (int)c->board_count - 1;
-    while (at >= 0 && c->boards[at].parent >= 0)
-        at--;
+    const int at = last_whole_board(item, c);
     if (at < 0)
-        return complain(item, "a GPU belongs before it");
+        return at;
     c->boards[at].has_mig = true;
     return text[0] ? add_board(item, text, at, c) : 0;
 }
@@ -57,11 +64,9 @@ static int add_mig(const char *item, const char *text, struct control *c)
 /* The item "mlopart=<description>" adds an MLOPart device of the last GPU. */
 static int add_part(const char *item, const char *text, struct control *c)
 {
-    int at = (int)c->board_count - 1;
-    while (at >= 0 && c->boards[at].parent >= 0)
-        at--;
+    const int at = last_whole_board(item, c);
     if (at < 0)
-        return complain(item, "a GPU belongs before it");
+        return at;
     c->boards[at].has_parts = true;
     if (add_board(item, text, at, c) != 0)
         return -1;
