@@ -209,7 +209,7 @@ class Cluster:
         self.nodes = [Node(self, n, texts) for n, texts in enumerate(simulate, 1)]
         self.write("slurm.conf", CONF.format(folder=self.folder, gpus=self.gpus, more=more))
         self.write("gres.conf", "".join(
-            f"NodeName={node.name} Name=gpu File={node.folder}/nvidia[0-{self.gpus - 1}]\n" for node in self.nodes))
+            f"NodeName={node.name} Name=gpu File={node.folder}/{file}\n" for node in self.nodes for file in self.files()))
         plugin = os.path.join(os.path.abspath(common.BUILD), "reach_spank.so")
         self.write("plugstack.conf",
                    f"optional {plugin} socket={self.folder}/run/reachd.sock {plugin_arguments}\n")
@@ -220,6 +220,10 @@ class Cluster:
             self.spawn(node.name, "unshare", "--mount", "--", "sh", "-c",
                        f'mount --bind "{node.run}" "{self.folder}/run" && exec slurmd -D -N {node.name}')
         common.until("both nodes are idle", lambda: self.states() == ["idle"] * len(self.nodes))
+
+    def files(self):
+        """Returns the device files of each node in the order in which Slurm counts them, as lists of gres.conf."""
+        return [f"nvidia[0-{self.gpus - 1}]"]
 
     def write(self, name, text, mode=0o644):
         path = os.path.join(self.folder, name)

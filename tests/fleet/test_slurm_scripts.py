@@ -14,7 +14,11 @@ SCRIPTS = os.path.join(ROOT, "clients", "slurm")
 
 
 class Cluster(lib_slurm.Cluster):
-    """The scripts must be executable for the user, and the Prolog must have its socket."""
+    """The scripts must be executable for the user, and the Prolog must have its socket. Slurm counts the GPUs of a node in
+    another order than their PCI addresses."""
+
+    def files(self):
+        return [f"nvidia{gpu}" for gpu in reversed(range(self.gpus))]
 
     def _start(self, simulate, plugin_arguments, more):
         for name in ("taskprolog.sh", "prolog.sh"):
@@ -46,7 +50,11 @@ def healthy():
 @case
 def the_prolog_queues_what_is_missing():
     node.daemon_start(measured=False)
-    equal(job(), {})
+    code, out, errors = cluster.srun("-w", "n1", "--gres=gpu:1", "env")
+    equal((code, variables(out)["SLURM_STEP_GPUS"]), (0, "0"), errors)
+    common.until("the GPU of /dev/nvidia1 is measured", lambda: node.daemon.gpus()[1]["fingerprint_id"])
+    equal(node.daemon.gpus()[0]["fingerprint_id"], None)
+    job()
     common.until("both are measured", lambda: all(g["fingerprint_id"] for g in node.daemon.gpus()))
     node.daemon.measured()
     ids = [g["fingerprint_id"] for g in node.daemon.gpus()]

@@ -103,6 +103,7 @@ static enum status sim_list(const struct gpu_options *options, gpu_found_fn *fou
         if (s != STATUS_OK)
             return s;
         gpus[count].identity = id;
+        gpus[count].minor = KNOWN_U32(count);
     }
     for (uint32_t i = 0; i < count; i++)
         found(self, &gpus[i]);
