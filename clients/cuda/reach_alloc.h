@@ -249,7 +249,8 @@ enum reach_alloc_status reach_compact(struct reach_pool *pool,
  * over one pool per device. These pools live as long as the process. */
 
 /* Opens the pool of options->device; later calls for that device return the same pool and ignore
- * the other options. */
+ * the other options. Returns REACH_ALLOC_INVALID_ARGUMENT if options->domain is not 0 and the pool
+ * is open for another domain. */
 enum reach_alloc_status reach_torch_open(const struct reach_pool_options *options,
                                          struct reach_pool **out, struct reach_alloc_error *error);
 /* Returns NULL if there is no memory, or if the device's pool was not opened and cannot be

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests reach.host over the stand-in driver, and without a driver. Each case is a process of its own, because the
+"""Tests reach.host and reach.torch.MemPool over the stand-in driver, and reach.host without a driver. Each case is a process of its own, because the
 module keeps its pools for the life of a process."""
 import os
 import sys
@@ -219,6 +219,39 @@ memory.buffer[0] = 1
 memory.close()
 """)
     nothing_is_held()
+
+
+@case
+def a_pool_of_pytorch_takes_memory_of_a_domain():
+    """PyTorch is replaced, because the stand-in driver runs none of its kernels."""
+    text = f"""
+import ctypes, importlib.util, types
+class torch: cuda = types.SimpleNamespace(MemPool=lambda allocator: allocator, memory=types.SimpleNamespace(
+    CUDAPluggableAllocator=lambda *names: types.SimpleNamespace(allocator=lambda: names)))
+sys.modules["torch"] = torch
+spec = importlib.util.spec_from_file_location("pool", {os.path.join(ROOT, "clients", "python", "reach", "torch", "pool.py")!r})
+spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
+def domain_of(pool):
+    malloc, driver = ctypes.CDLL(pool.pool[0]).reach_torch_malloc, ctypes.CDLL("libcuda.so.1")
+    malloc.restype, malloc.argtypes = ctypes.c_void_p, [ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
+    context, domain = ctypes.c_void_p(), ctypes.c_int(-1)
+    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 == driver.cuCtxSetCurrent(context)
+    address = ctypes.c_uint64(malloc(1 << 20, 0, None))
+    assert driver.cuPointerGetAttribute(ctypes.byref(domain), 22, address) == 0  # LOCALITY_DOMAIN_ORDINAL
+    return domain.value
+"""
+    two = GPU.replace("|", " domains=2@1|")
+    python(text + """
+pool = module.MemPool(domain=2)
+assert pool.domain == 2 and domain_of(pool) == 1
+assert module.MemPool().stats()["arrays"] == 1
+assert "another domain than 1" in raises(RuntimeError, module.MemPool, domain=1)
+""", FAKECUDA=two)
+    python(text + """
+assert "domain is 3, but device 0 has 2 locality domains" in raises(RuntimeError, module.MemPool, domain=3)
+assert module.MemPool().domain == 0
+""", FAKECUDA=two)
+    python(text + 'assert "need CUDA 13.4" in raises(RuntimeError, module.MemPool, domain=1)')
 
 
 common.main()

@@ -1125,6 +1125,36 @@ static void memory_of_a_pool_is_in_its_domain(void **state)
     }
 }
 
+static void the_pool_of_pytorch_has_one_domain(void **state)
+{
+    (void)state;
+    struct reach_pool_options o = options_of(0);
+    struct reach_alloc_error e;
+    struct reach_pool *pool;
+    struct reach_pool *again;
+    char control[512];
+
+    (void)snprintf(control, sizeof control, "%s|%s domains=2@1|", SMALL, SMALL);
+    assert_int_equal(driver_start(control), 0);
+    o.device = 1; /* the pools of PyTorch stay open, and another test opens the pool of device 0 */
+    o.domain = 2;
+    assert_int_equal(reach_torch_open(&o, &pool, &e), REACH_ALLOC_OK);
+    void *p = reach_torch_malloc(MIB, 1, NULL);
+    assert_int_equal(domain_at(pool, (uint64_t)(uintptr_t)p), 1);
+    for (o.domain = 0; o.domain < 3; o.domain += 2) {
+        assert_int_equal(reach_torch_open(&o, &again, &e), REACH_ALLOC_OK);
+        assert_ptr_equal(pool, again);
+    }
+    o.domain = 1;
+    assert_int_equal(reach_torch_open(&o, &again, &e), REACH_ALLOC_INVALID_ARGUMENT);
+    assert_null(again);
+    assert_non_null(strstr(e.text, "another domain than 1"));
+    o.size = offsetof(struct reach_pool_options, domain); /* the options of an earlier version */
+    assert_int_equal(reach_torch_open(&o, &again, &e), REACH_ALLOC_OK);
+    reach_torch_free(p, MIB, 1, NULL);
+    reach_pool_close(pool); /* no later test uses it */
+}
+
 static void a_domain_that_is_not_there_is_refused(void **state)
 {
     struct reach_alloc_error e = {.text = ""};
@@ -1180,6 +1210,7 @@ int main(void)
         cmocka_unit_test(a_child_neither_uses_a_pool_nor_waits),
         cmocka_unit_test(memory_of_a_pool_is_in_its_domain),
         cmocka_unit_test(a_domain_that_is_not_there_is_refused),
+        cmocka_unit_test(the_pool_of_pytorch_has_one_domain),
         cmocka_unit_test(pytorch_gets_and_gives_back),
     };
     return cmocka_run_group_tests(tests, load_library, driver_unload);

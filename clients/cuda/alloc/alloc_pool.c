@@ -9,6 +9,14 @@
  * arrays of any size, in any order. */
 enum { ADDRESSES_PER_BYTE = 4 };
 
+struct drv_location alloc_location(int device, uint64_t domain)
+{
+    return domain == 0
+               ? (struct drv_location){DRV_DEVICE, device}
+               : (struct drv_location){DRV_DEVICE_DOMAIN,
+                                       (int)((unsigned)device | (unsigned)(domain - 1) << 8)};
+}
+
 /* Sets the location of the device memory. Drivers before CUDA 13.4 do not know the attribute. */
 static enum reach_alloc_status choose_location(struct reach_pool *pool,
                                                const struct reach_pool_options *options,
@@ -18,7 +26,7 @@ static enum reach_alloc_status choose_location(struct reach_pool *pool,
     int domains = 0;
     int result;
 
-    pool->location = (struct drv_location){DRV_DEVICE, pool->device};
+    pool->location = alloc_location(pool->device, options->domain);
     if (options->domain == 0)
         return REACH_ALLOC_OK;
     result = pool->driver.cuDeviceGetAttribute(&domains, number, pool->device);
@@ -30,8 +38,6 @@ static enum reach_alloc_status choose_location(struct reach_pool *pool,
         return alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
                           "domain is %llu, but device %d has %d locality domains, from 1",
                           (unsigned long long)options->domain, options->device, domains);
-    pool->location = (struct drv_location){
-        DRV_DEVICE_DOMAIN, (int)((unsigned)pool->device | (unsigned)(options->domain - 1) << 8)};
     return alloc_driver_check(&pool->driver, result, "cuDeviceGetAttribute", error);
 }
 

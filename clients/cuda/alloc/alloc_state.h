@@ -88,6 +88,9 @@ struct reach_pool {
     uint64_t compact_ns;
 };
 
+/* alloc_pool.c: the location of memory of a domain of a device; see reach_pool_options.domain. */
+struct drv_location alloc_location(int device, uint64_t domain);
+
 /* alloc_enter.c: fails in any process other than the pool's. The context of a device does not
  * survive a fork, and another thread may have held the lock. */
 enum reach_alloc_status alloc_check_process(const struct reach_pool *pool,

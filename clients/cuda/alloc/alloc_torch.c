@@ -11,6 +11,17 @@ static atomic_int process; /* first process that opened a pool; 0 if there is no
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct reach_pool *pools[MAX_DEVICES];
 
+/* Returns whether an open pool has the domain that the options name, if they name one. */
+static bool has_domain(const struct reach_pool *pool, const struct reach_pool_options *options)
+{
+    /* The options of a caller that was built before the member `domain` was added are shorter. */
+    const uint64_t domain = options->size < sizeof *options ? 0 : options->domain;
+    const struct drv_location location = alloc_location(pool->device, domain);
+
+    return domain == 0 ||
+           (pool->location.type == location.type && pool->location.id == location.id);
+}
+
 enum reach_alloc_status reach_torch_open(const struct reach_pool_options *options,
                                          struct reach_pool **out, struct reach_alloc_error *error)
 {
@@ -29,7 +40,12 @@ enum reach_alloc_status reach_torch_open(const struct reach_pool_options *option
     (void)pthread_mutex_lock(&lock);
     if (!pools[options->device])
         s = reach_pool_open(options, &pools[options->device], error);
-    *out = pools[options->device];
+    else if (!has_domain(pools[options->device], options))
+        s = alloc_fail(error, REACH_ALLOC_INVALID_ARGUMENT,
+                       "the pool of device %d is open and takes its memory from another domain "
+                       "than %llu; use one process for each domain",
+                       options->device, (unsigned long long)options->domain);
+    *out = s == REACH_ALLOC_OK ? pools[options->device] : NULL;
     (void)pthread_mutex_unlock(&lock);
     return s;
 }

@@ -11,7 +11,7 @@ measured length, so that a TLB miss costs less if memory is fragmented.
 
 PyTorch's caching allocator lies above it and requests segments; a tensor larger than the allocator's segments gets a
 segment of its own. There is one pool of libreach-cuda per device: a second MemPool shares it, and its frame_bytes is
-ignored. The environment's REACH_CUDA_LIBRARY names libreach-cuda. If it is not set, libreach-cuda is the library of
+ignored. So a process takes memory from one locality domain of a device. The environment's REACH_CUDA_LIBRARY names libreach-cuda. If it is not set, libreach-cuda is the library of
 the installation (or build) that contains this file, or the loader's libreach-cuda.so.0.
 """
 from __future__ import annotations
@@ -33,8 +33,10 @@ class _Stats(ctypes.Structure):
 
 class MemPool:
     """Opens the pool; the attribute `pool` is the torch.cuda.MemPool. `frame_bytes` 0 means the driver's allocation
-    granularity, which stats() reports. `keep_bytes` is the size of the free frames that stay with the pool. Raises
-    RuntimeError on failure.
+    granularity, which stats() reports. `keep_bytes` is the size of the free frames that stay with the pool. `domain` is
+    the locality domain of the memory, from 1 to l2.locality_domains of the fingerprint; memory of a domain is near the
+    SMs of the domain. 0 leaves the choice to the driver. The attribute `domain` has this number. Raises RuntimeError on
+    failure, such as a driver before CUDA 13.4 for a domain.
 
     It needs a GPU and PyTorch:
 
@@ -43,15 +45,16 @@ class MemPool:
     ...     table = torch.empty(1 << 30, device="cuda")
     """
 
-    def __init__(self, frame_bytes: int = 0, device: int = 0, keep_bytes: int = 0) -> None:
+    def __init__(self, frame_bytes: int = 0, device: int = 0, keep_bytes: int = 0, domain: int = 0) -> None:
         import torch
 
+        self.domain = domain
         path = _libraries.reach_cuda()
         self._library = ctypes.CDLL(path)
         self._pool = ctypes.c_void_p()
         self._check("reach_torch_open", ctypes.byref(_libraries.PoolOptions(
             size=ctypes.sizeof(_libraries.PoolOptions), device=device, frame_bytes=frame_bytes,
-            keep_bytes=keep_bytes)), ctypes.byref(self._pool))
+            keep_bytes=keep_bytes, domain=domain)), ctypes.byref(self._pool))
         self._allocator = torch.cuda.memory.CUDAPluggableAllocator(
             path, "reach_torch_malloc", "reach_torch_free")
         self.pool = torch.cuda.MemPool(self._allocator.allocator())
