@@ -63,6 +63,7 @@ static void set_environment(const struct launch *l)
     set_variable("REACH_PROFILE_FOLDER", l->folder);
     set_variable("REACH_PROFILE_SECONDS", l->seconds);
     set_variable("REACH_PROFILE_LAUNCHES", l->launches);
+    set_variable("REACH_PROFILE_SKIP", l->skip);
 }
 
 static void __attribute__((noreturn))

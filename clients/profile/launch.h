@@ -11,6 +11,7 @@ struct launch {
     const char *folder;    /* absolute path of the folder for recordings */
     const char *seconds;   /* limits of the recording; NULL means the default of the library */
     const char *launches;
+    const char *skip;
 };
 
 /* Runs `argv`, which ends with NULL, and waits until it ends. Signals that ask this process to end

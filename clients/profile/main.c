@@ -23,6 +23,7 @@ static const char help[] =
     "\n"
     "  --seconds N        seconds that the recordings of a process may take; default: 10\n"
     "  --launches N       recorded launches of each kernel; default: 3\n"
+    "  --skip N           launches of each kernel before its first recording; default: 0\n"
     "  --sanitizer PATH   " FIND_SANITIZER_NAME " of the CUDA Toolkit, or its folder\n"
     "  --keep FOLDER      keep the recordings and traces in FOLDER\n"
     "  --report FOLDER    run nothing; report from a folder of --keep\n"
@@ -52,6 +53,7 @@ struct options {
 enum {
     OPT_SECONDS = 1,
     OPT_LAUNCHES,
+    OPT_SKIP,
     OPT_SANITIZER,
     OPT_KEEP,
     OPT_REPORT,
@@ -67,6 +69,7 @@ enum {
 static const struct option known[] = {
     {"seconds", required_argument, NULL, OPT_SECONDS},
     {"launches", required_argument, NULL, OPT_LAUNCHES},
+    {"skip", required_argument, NULL, OPT_SKIP},
     {"sanitizer", required_argument, NULL, OPT_SANITIZER},
     {"keep", required_argument, NULL, OPT_KEEP},
     {"report", required_argument, NULL, OPT_REPORT},
@@ -116,6 +119,9 @@ static void set_option(struct options *o, int code)
     case OPT_LAUNCHES:
         o->launch.launches = optarg;
         break;
+    case OPT_SKIP:
+        o->launch.skip = optarg;
+        break;
     case OPT_SANITIZER:
         o->sanitizer = optarg;
         break;
@@ -151,11 +157,14 @@ static int check_options(const struct options *o)
         return refuse("--seconds must be a whole number from 1 to 1000000");
     if (o->launch.launches && !is_count(o->launch.launches))
         return refuse("--launches must be a whole number from 1 to 1000000");
+    if (o->launch.skip && !is_count(o->launch.skip))
+        return refuse("--skip must be a whole number from 1 to 1000000");
     if (o->report.fingerprint_count > REPORT_MAX_FINGERPRINTS)
         return refuse("there are more than 64 fingerprints");
     if (o->only_report && o->program[0])
         return refuse("--report runs no program");
-    if (o->only_report && (o->keep || o->sanitizer || o->launch.seconds || o->launch.launches))
+    if (o->only_report &&
+        (o->keep || o->sanitizer || o->launch.seconds || o->launch.launches || o->launch.skip))
         return refuse("--report does not take options of a run");
     if (!o->only_report && !o->program[0])
         return refuse("there is no program to run");

@@ -5,7 +5,7 @@ _reach_profile()
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --) _reach_profile_program $((i + 1)) && return ;;
-        --seconds | --launches | --sanitizer | --keep | --report | --fingerprint | --html | --trace | --output)
+        --seconds | --launches | --skip | --sanitizer | --keep | --report | --fingerprint | --html | --trace | --output)
             ((i++))
             ;;
         -*) ;;
@@ -15,7 +15,7 @@ _reach_profile()
     case $prev in
     --sanitizer | --fingerprint | --html | --trace | --output) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     --keep | --report) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-    --seconds | --launches) COMPREPLY=() ;;
+    --seconds | --launches | --skip) COMPREPLY=() ;;
     *)
         if [[ $cur == -* ]]; then
             options=$("$1" --help 2>/dev/null | grep -o -- '--[a-z][a-z-]*' | sort -u)

@@ -3,6 +3,7 @@
 _arguments -S \
     '--seconds[time that the recordings may take]:seconds:' \
     '--launches[recorded launches of each kernel]:count:' \
+    '--skip[launches of each kernel before its first recording]:count:' \
     '--sanitizer[libsanitizer-public.so or its folder]:library:_files' \
     '--keep[folder for the recordings]:folder:_files -/' \
     '--report[report from a folder of --keep]:folder:_files -/' \

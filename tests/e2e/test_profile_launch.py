@@ -66,13 +66,14 @@ def variables(*options, **changes):
 
 @case
 def the_program_gets_its_variables():
-    found, _ = variables("--seconds", "7", "--launches", "3")
+    found, _ = variables("--seconds", "7", "--launches", "3", "--skip", "5")
     equal((found["CUDA_INJECTION64_PATH"], found["NVTX_INJECTION64_PATH"]), (injected, injected))
     equal(found["REACH_PROFILE_SANITIZER"], toolkit)
-    equal((found["REACH_PROFILE_SECONDS"], found["REACH_PROFILE_LAUNCHES"]), ("7", "3"))
+    equal([found["REACH_PROFILE_" + name] for name in ("SECONDS", "LAUNCHES", "SKIP")], ["7", "3", "5"])
     equal(os.path.dirname(found["REACH_PROFILE_FOLDER"]), os.path.realpath(temporary))
     found, _ = variables()
-    assert "REACH_PROFILE_SECONDS" not in found and "REACH_PROFILE_LAUNCHES" not in found, found
+    for name in ("SECONDS", "LAUNCHES", "SKIP"):
+        assert "REACH_PROFILE_" + name not in found, found
     equal(os.listdir(temporary), [], "the temporary folders are removed")
 
 
@@ -127,6 +128,7 @@ def invalid_command_lines():
                          (("--seconds", "0", "--", "sh"), "--seconds must be"),
                          (("--seconds", "1.5", "--", "sh"), "--seconds must be"),
                          (("--launches", "-1", "--", "sh"), "--launches must be"),
+                         (("--skip", "x", "--", "sh"), "--skip must be"),
                          (("--launches", "99999999999999999999", "--", "sh"), "--launches must be"),
                          (("--report", "x", "--", "sh"), "--report runs no program"),
                          (("--report", "x", "--keep", "y"), "--report does not take"),

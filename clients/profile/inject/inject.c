@@ -369,6 +369,7 @@ static void start(void)
         return;
     kernels_start(&(struct kernel_limits){
         .launches = (uint32_t)number_from("REACH_PROFILE_LAUNCHES", 3),
+        .skip = number_from("REACH_PROFILE_SKIP", 0),
         .tool_ns = number_from("REACH_PROFILE_SECONDS", 10) * NSEC_PER_SEC});
     if (pthread_atfork(NULL, NULL, on_fork) != 0 || writer_start(folder, &err) != STATUS_OK)
         return;

@@ -151,7 +151,8 @@ static enum kernel_step choose(const struct kernel *k, const struct kernel_shape
                                bool is_ready)
 {
     const enum kernel_step time = in_graph ? KERNEL_LAUNCH : KERNEL_TIME;
-    if (is_ready && k->recorded == 0 && s && s->timed == 0 && !k->refused &&
+    /* A first launch is recorded if that is possible at once, or if it follows skipped launches. */
+    if ((is_ready || limits.skip > 0) && k->recorded == 0 && s && s->timed == 0 && !k->refused &&
         2 * spent_first_ns < limits.tool_ns)
         return KERNEL_RECORD;
     if (!s)
@@ -176,7 +177,7 @@ void kernels_start(const struct kernel_limits *use)
 bool kernels_want_first(void)
 {
     pthread_mutex_lock(&lock);
-    const bool want = 2 * spent_first_ns < limits.tool_ns;
+    const bool want = limits.skip == 0 && 2 * spent_first_ns < limits.tool_ns;
     pthread_mutex_unlock(&lock);
     return want;
 }
@@ -256,7 +257,7 @@ struct kernel *kernels_launch(const void *function, const char *name, int device
     *out_step = KERNEL_LAUNCH;
     if (k) {
         const uint64_t blocks = volume(grid);
-        *out_shape = find_shape(k, grid, block);
+        *out_shape = k->launches < limits.skip ? KERNEL_SHAPES : find_shape(k, grid, block);
         struct kernel_shape *const s = *out_shape < KERNEL_SHAPES ? &k->shapes[*out_shape] : NULL;
         k->launches++;
         k->blocks += blocks;

@@ -39,6 +39,7 @@ enum kernel_step { KERNEL_LAUNCH, KERNEL_TIME, KERNEL_RECORD };
 
 struct kernel_limits {
     uint32_t launches; /* recorded launches of each kernel */
+    uint64_t skip;     /* first launches of each kernel, which are only counted */
     uint64_t tool_ns;  /* time that recordings and patches may take in a process; half of it for
                           first launches */
 };

@@ -115,6 +115,23 @@ static void first_launches_are_recorded_if_they_can_be(void **state)
     assert_string_equal(get("refused at first").refused, "because");
 }
 
+static void skipped_launches_are_not_recorded(void **state)
+{
+    struct launch l;
+
+    (void)state;
+    start(&(struct kernel_limits){.launches = 3, .skip = 2, .tool_ns = 1000ull * SECOND});
+    assert_false(kernels_want_first());
+    assert_int_equal(launch_with("skipped", 1, false, true).step, KERNEL_TIME);
+    assert_int_equal(launch_with("skipped", 2, false, true).step, KERNEL_TIME);
+    assert_int_equal(get("skipped").shape_count, 0);
+    assert_int_equal(launch_with("skipped", 3, false, false).step, KERNEL_RECORD); /* patches */
+    l = launch_with("skipped", 3, false, true);
+    assert_int_equal(l.step, KERNEL_RECORD);
+    kernels_recorded(l.kernel, l.shape, 100, 1000, 1, 1);
+    assert_int_equal(launch_with("skipped", 3, false, true).step, KERNEL_TIME);
+}
+
 static void refused_kernels_are_only_timed(void **state)
 {
     struct launch l = {0};
@@ -444,6 +461,7 @@ int main(void)
         cmocka_unit_test(short_launches_are_timed_three_times_then_recorded),
         cmocka_unit_test(long_launches_are_timed_once),
         cmocka_unit_test(first_launches_are_recorded_if_they_can_be),
+        cmocka_unit_test(skipped_launches_are_not_recorded),
         cmocka_unit_test(refused_kernels_are_only_timed),
         cmocka_unit_test(each_kernel_is_recorded_at_most_this_often),
         cmocka_unit_test(kernels_in_graphs_are_never_timed_alone),
