@@ -28,6 +28,8 @@ static const char help[] =
     "                     converts the output of a tracer; - is the standard input\n"
     "  info [--json] TRACE\n"
     "                     describes a trace\n"
+    "  sample --one-in N TRACE >TRACE\n"
+    "                     keeps one thread block in N of a trace\n"
     "  what-if [--contiguous SHARE] [--in-reach-gbps N] [--input-bytes N] [--output-bytes N]\n"
     "          [--launch-accesses N] [--reserve SIZE] [--blocks N] [--cold]\n"
     "          [--only QUESTION].. [--json] FINGERPRINT TRACE\n"
@@ -78,6 +80,8 @@ static int run_command(int argc, char **argv)
         return trace_command_import(argc - 2, argv + 2);
     if (strcmp(command, "info") == 0)
         return trace_command_info(argc - 2, argv + 2);
+    if (strcmp(command, "sample") == 0)
+        return trace_command_sample(argc - 2, argv + 2);
     if (strcmp(command, "what-if") == 0)
         return whatif_command(argc - 2, argv + 2);
     if (strcmp(command, "--help") == 0 && argc == 2)

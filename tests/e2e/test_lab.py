@@ -166,6 +166,24 @@ def a_generated_trace_has_the_addresses_of_the_job():
 
 
 @case
+def a_sample_has_whole_blocks_in_runs():
+    path, _ = written("whole.rlt", "gen", "grouping", "--bytes", "1GiB", "--count", "65536")
+    granule, records = lib_lab.read_trace(path)
+    blocks = sorted({r["block"] for r in records})
+    for every, run_length in ((1, len(blocks)), (3, len(blocks) // 3 // 64 + 1), (len(blocks), 1)):
+        kept = {block for i, block in enumerate(blocks) if i // run_length % every == 0}
+        sample, _ = written("sample.rlt", "sample", "--one-in", str(every), path)
+        # The chunks of the copy can begin elsewhere, but the records are those of the blocks, in the same order.
+        equal(lib_lab.read_trace(sample), (granule, [r for r in records if r["block"] in kept]))
+        equal(info_of(sample)["bytes"], info_of(path)["bytes"], "the allocations stay")
+    for arguments, text in (((), "--one-in must be"), (("--one-in", "0"), "--one-in must be"), (("--one-in", "2", "-x"), "-x")):
+        status, _, log = run(PROGRAM, "sample", *arguments, path)
+        assert status == 2 and text in log, log
+    status, _, log = run(PROGRAM, "sample", "--one-in", "2", os.path.join(common.ROOT, "Makefile"))
+    assert status == 2 and "not an .rlt trace" in log, log
+
+
+@case
 def what_if_follows_from_the_sets_and_the_prices():
     chip = lib_lab.fingerprint(CHIPS[1])
     fingerprint = os.path.join(MEASURED, CHIPS[1], "fingerprint-memory.json")

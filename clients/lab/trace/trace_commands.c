@@ -8,6 +8,7 @@
 #include "clients/lab/trace/import.h"
 #include "clients/lab/trace/left_out.h"
 #include "clients/lab/trace/options.h"
+#include "clients/lab/trace/sample.h"
 #include "clients/lab/trace/trace_load.h"
 #include "clients/lab/trace/unpack.h"
 
@@ -211,4 +212,29 @@ int trace_command_info(int argc, char **argv)
     if (in != stdin)
         (void)fclose(in);
     return result;
+}
+
+/* ---- sample ---- */
+
+int trace_command_sample(int argc, char **argv)
+{
+    struct option_list l = {argc, argv, "sample", false};
+    uint64_t every = 0;
+    struct err err = {0};
+    FILE *in;
+    enum status s;
+    (void)option_count(&l, "--one-in", &every);
+    if (!option_end(&l, 1))
+        return LAB_ERROR;
+    if (every == 0)
+        return report("sample", &(struct err){.text = "--one-in must be 1 or more"});
+    if (isatty(STDOUT_FILENO))
+        return report("sample",
+                      &(struct err){.text = "a trace is binary: redirect the output to a file"});
+    if (!(in = option_open_file(&l, l.argv[0])))
+        return LAB_ERROR;
+    s = sample_blocks(in, every, stdout, &err);
+    if (in != stdin)
+        (void)fclose(in);
+    return s == STATUS_OK ? LAB_OK : report("sample", &err);
 }
