@@ -6,7 +6,7 @@
 
 --programs is the folder of clients/lab/record/fetch_programs.sh; without it only programs that need no fetched files
 are recorded. The script needs a GPU, nvcc for programs that are not built yet, PyTorch and Triton. The daemon measures
-the GPU at depth memory if there is no --fingerprint.
+the GPU at depth full if there is no --fingerprint.
 
 The folder --out gets fingerprint.json, summary.txt, and two files for each program. NAME.rlt.xz is a trace of the
 kernel that takes the most time. Of the recorded launches of this kernel, the one with the most accesses is used. The
@@ -189,7 +189,7 @@ def main():
     os.makedirs(options.out, exist_ok=True)
     begin, (report, _, _) = time.monotonic(), start(os.path.join(options.out, "summary.txt"))
     if not options.fingerprint:
-        options.fingerprint = lib_profile.measured_fingerprint()
+        options.fingerprint = common.measure(["full"]).folder + "/fingerprint-full.json"
     shutil.copyfile(options.fingerprint, os.path.join(options.out, "fingerprint.json"))
     report.line(f"the fingerprint took {time.monotonic() - begin:.0f} s")
     report.line(LINE.format("program", "seconds", "GiB", "warp acc.", "ms", "predicted", "misses", "blocks", "kernel"))
