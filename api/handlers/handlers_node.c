@@ -84,15 +84,20 @@ static void write_results(struct json_writer *t, const char *name,
     json_writer_close(t, '}');
 }
 
+static void write_time_or_null(struct json_writer *t, const char *name, int64_t at)
+{
+    if (at > 0)
+        json_writer_time(t, name, at);
+    else
+        json_writer_null(t, name);
+}
+
 static void write_database(struct json_writer *t, const struct api_health *now)
 {
     json_writer_open(t, "database", '{');
     json_writer_bool(t, "ok", now->database.status == STATUS_OK);
     encode_err(t, "error", &now->database);
-    if (now->database_error_since > 0)
-        json_writer_time(t, "error_since", now->database_error_since);
-    else
-        json_writer_null(t, "error_since");
+    write_time_or_null(t, "error_since", now->database_error_since);
     write_results(t, "unwritten", &now->unwritten);
     write_results(t, "dropped", &now->dropped);
     json_writer_u64(t, "failed_writes", now->failed_writes);
@@ -113,6 +118,25 @@ static void write_gpu_counts(struct json_writer *t, const struct snapshot *s)
     else
         json_writer_null(t, "found");
     json_writer_close(t, '}');
+}
+
+/* Writes the newest quick check of each GPU for which one was made or put off (check-every). */
+static void write_checks(struct json_writer *t, const struct snapshot *s)
+{
+    json_writer_open(t, "checks", '[');
+    for (uint32_t i = 0; i < s->gpu_count; i++) {
+        const struct snapshot_check *const check = &s->gpus[i].check;
+
+        if (check->checked_at == 0 && check->put_off_at == 0)
+            continue;
+        json_writer_open(t, NULL, '{');
+        json_writer_text(t, "gpu", s->gpus[i].identity.uuid);
+        write_time_or_null(t, "checked_at", check->checked_at);
+        write_time_or_null(t, "put_off_at", check->put_off_at);
+        json_writer_text_or_null(t, "put_off", check->put_off);
+        json_writer_close(t, '}');
+    }
+    json_writer_close(t, ']');
 }
 
 static void write_problem(struct json_writer *t, const char *kind, const char *uuid,
@@ -161,6 +185,7 @@ void handlers_health(struct handlers_context *c, const struct request *request, 
     if (!stored)
         write_problem(&t, "database", "", &now.database);
     json_writer_close(&t, ']');
+    write_checks(&t, c->snapshot);
     write_database(&t, &now);
     write_measurements(&t, &now);
     json_writer_close(&t, '}');

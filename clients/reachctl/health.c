@@ -10,6 +10,7 @@ static void print_health(const json_t *answer)
 {
     const json_t *const problems = json_object_get(answer, "problems");
     const json_t *problem;
+    const json_t *check;
     size_t i;
 
     if (json_array_size(problems) == 0)
@@ -20,6 +21,13 @@ static void print_health(const json_t *answer)
                                 ? "{kind} {gpu}: {text}\n"
                                 : "{kind}: {text}\n");
         text_print(problem, "  next step: {next_step}\n");
+    }
+    json_array_foreach(json_object_get(answer, "checks"), i, check)
+    {
+        if (json_is_string(json_object_get(check, "checked_at")))
+            text_print(check, "  quick check of {gpu} made at {checked_at}\n");
+        if (json_is_string(json_object_get(check, "put_off_at")))
+            text_print(check, "  quick check of {gpu} put off at {put_off_at}: {put_off}\n");
     }
 }
 

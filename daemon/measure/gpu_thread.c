@@ -520,6 +520,16 @@ static void log_finding(const struct gpu_thread *thread, const char *before, con
         log_info("gpu %u %s: %s is as before", thread->index, thread->identity.uuid, what);
 }
 
+/* Publishes a quick check that was made or put off. The mutex is held. */
+static void publish_check(struct gpu_thread *thread, const struct snapshot_gpu *gpu,
+                          const struct snapshot_check *now)
+{
+    const enum gpu_state state = thread->pending.any ? thread->pending.state : gpu->state;
+
+    gpu_thread_publish(thread,
+                       &(struct gpu_update){.has_check = true, .check = *now, .state = state});
+}
+
 /* Handles the result of a quick check. A change of levels or groups is left to a check, which marks
  * the fingerprint as stale. The mutex is held. */
 static void gpu_thread_looked(struct gpu_thread *thread, const struct check *check,
@@ -527,8 +537,7 @@ static void gpu_thread_looked(struct gpu_thread *thread, const struct check *che
 {
     const struct snapshot *const s = snapshot_acquire(thread->pipeline->cell);
     const struct snapshot_gpu *const gpu = gpu_thread_find(thread, s);
-    struct gpu_update update = {.has_check = true, .check = {.checked_at = clock_wall_seconds()}};
-    struct snapshot_check *const now = &update.check;
+    struct snapshot_check now = {.checked_at = clock_wall_seconds()};
     struct measurement measurement;
 
     if (gpu && gpu->state != GPU_STATE_LOST) {
@@ -536,15 +545,14 @@ static void gpu_thread_looked(struct gpu_thread *thread, const struct check *che
         const bool changed = check->result == CHECK_CHANGED && quick->gpu_ns > 0;
         const char *const drift = changed ? check->message : quick->drift.speed;
 
-        snprintf(now->drift, sizeof now->drift, "%s", drift);
-        snprintf(now->link, sizeof now->link, "%s", quick->drift.link);
-        update.state = thread->pending.any ? thread->pending.state : gpu->state;
-        log_finding(thread, gpu->check.drift, now->drift, "its speed");
-        log_finding(thread, gpu->check.link, now->link, "its PCIe link");
+        snprintf(now.drift, sizeof now.drift, "%s", drift);
+        snprintf(now.link, sizeof now.link, "%s", quick->drift.link);
+        log_finding(thread, gpu->check.drift, now.drift, "its speed");
+        log_finding(thread, gpu->check.link, now.link, "its PCIe link");
         log_debug("gpu %u: %s, by a quick check of %llu us", thread->index,
                   check_result_name(check->result),
                   (unsigned long long)(quick->gpu_ns / NSEC_PER_USEC));
-        gpu_thread_publish(thread, &update);
+        publish_check(thread, gpu, &now);
     }
     snapshot_release(s);
     thread->unchecked[0] = '\0';
@@ -558,7 +566,18 @@ static void gpu_thread_unchecked(struct gpu_thread *thread, const struct err *wh
 {
     const bool busy = why->status == STATUS_GPU_BUSY || why->status == STATUS_CANCELLED ||
                       why->status == STATUS_GPU_NO_MEMORY;
+    const struct snapshot *const s = snapshot_acquire(thread->pipeline->cell);
+    const struct snapshot_gpu *const gpu = gpu_thread_find(thread, s);
     struct measurement measurement;
+
+    if (gpu && gpu->state != GPU_STATE_LOST) {
+        struct snapshot_check now = gpu->check;
+
+        now.put_off_at = clock_wall_seconds();
+        snprintf(now.put_off, sizeof now.put_off, "%.159s", why->text);
+        publish_check(thread, gpu, &now);
+    }
+    snapshot_release(s);
 
     if (busy)
         log_debug("gpu %u is not checked: %s", thread->index, why->text);

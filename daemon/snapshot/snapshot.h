@@ -22,9 +22,12 @@ enum gpu_state {
 };
 const char *gpu_state_name(enum gpu_state s);
 
-/* The result of the newest quick check (check-every). A text is "" if there is no drift. */
+/* The result of the newest quick check (check-every). Times are of the wall clock, in seconds since
+ * 1970. A text is "" if there is no drift. */
 struct snapshot_check {
-    int64_t checked_at; /* wall clock, seconds since 1970; 0 if there was none */
+    int64_t checked_at; /* 0 if there was none */
+    int64_t put_off_at; /* last attempt after checked_at; 0 if there was none */
+    char put_off[160];  /* the reason why the attempt made no check */
     char drift[160];    /* clock, speed or structure */
     char link[160];     /* the PCIe link */
 };

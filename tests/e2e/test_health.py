@@ -244,9 +244,38 @@ def a_gpu_in_use_is_not_checked():
         daemon = watched(slow, *items)
         until("it is seen in use twice", lambda d=daemon, text=reason: d.log().count(text) > 1)
         equal(problems(daemon), [])
+        check, = daemon.json("/v1/health")["checks"]
+        assert check["checked_at"] is None and reason in check["put_off"], check
         has(slow)
         wait(daemon, "link-degraded")
+        check, = daemon.json("/v1/health")["checks"]
+        assert check["checked_at"] and check["put_off"] is None, check
         daemon.stop()
+
+
+@case
+def an_operator_sees_that_an_idle_gpu_is_checked_and_a_check_of_a_busy_gpu_is_put_off():
+    idle, busy = (DAY.replace("SIM-day", uuid) + GOOD for uuid in ("SIM-idle", "SIM-busy"))
+    state = shutil.copyfile(common.measured_state([idle, busy]), os.path.join(common.folder, "put-off.db"))
+    options = ("--no-check-on-start", "--check-every", "1s", "--simulate", idle, "--simulate")
+    daemon = common.Daemon(*options, busy + " neighbor=30000@500000", state=state)
+
+    def checks(daemon):
+        return {check.pop("gpu"): check for check in daemon.json("/v1/health")["checks"]}
+    found = until("a check is made and a check is put off", lambda: len(checks(daemon)) == 2 and checks(daemon))
+    reason = "the GPU is in use by a simulated neighbor"
+    equal((found["SIM-idle"]["put_off_at"], found["SIM-idle"]["put_off"]), (None, None))
+    equal((found["SIM-busy"]["checked_at"], found["SIM-busy"]["put_off"]), (None, reason))
+    code, out, _ = common.run(common.REACHCTL, "--socket", daemon.socket, "health")
+    equal(code, 0, out)
+    time = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+    assert re.fullmatch(f"healthy: 2 GPUs were found\n  quick check of SIM-idle made at {time}\n"
+                        f"  quick check of SIM-busy put off at {time}: {reason}\n", out), out
+    daemon.stop()
+    daemon = common.Daemon(*options, busy, state=state)
+    until("the other GPU is checked too", lambda: len(checks(daemon)) == 2 and checks(daemon)["SIM-busy"]["checked_at"])
+    equal(checks(daemon)["SIM-busy"]["put_off_at"], None)
+    daemon.stop()
 
 
 @case
