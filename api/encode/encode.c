@@ -43,6 +43,9 @@ static void write_links(struct json_writer *t, const char *uuid)
 /* Writes the state of a GPU and of its fingerprint. */
 static void write_state(struct json_writer *t, const struct snapshot_gpu *gpu)
 {
+    const char *missing[SNAPSHOT_TOPICS];
+    const uint32_t missing_count = snapshot_missing(gpu, missing);
+
     json_writer_text(t, "state", gpu_state_name(gpu->state));
     json_writer_text_or_null(t, "fingerprint_id", gpu->has_fingerprint ? gpu->fingerprint_id : "");
     if (gpu->has_fingerprint) {
@@ -53,6 +56,14 @@ static void write_state(struct json_writer *t, const struct snapshot_gpu *gpu)
         json_writer_null(t, "fingerprint_depth");
     }
     json_writer_bool(t, "fingerprint_stale", gpu->fingerprint_stale);
+    json_writer_open(t, "missing", '[');
+    for (uint32_t i = 0; i < missing_count; i++)
+        json_writer_text(t, NULL, missing[i]);
+    json_writer_close(t, ']');
+    if (gpu->next_attempt_at)
+        json_writer_time(t, "next_attempt_at", gpu->next_attempt_at);
+    else
+        json_writer_null(t, "next_attempt_at");
     encode_err(t, "last_error", &gpu->last_error);
 }
 

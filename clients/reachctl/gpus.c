@@ -5,6 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Prints what no measurement of the GPU has covered yet, and when the daemon tries next. */
+static void print_missing(const json_t *gpu)
+{
+    const json_t *missing = json_object_get(gpu, "missing");
+    size_t i;
+    json_t *topic;
+
+    if (json_array_size(missing) == 0)
+        return;
+    text_print(gpu, "GPU {index:d} is not completely measured; missing:");
+    json_array_foreach(missing, i, topic) printf("%s %s", i ? "," : "", json_string_value(topic));
+    if (json_is_string(json_object_get(gpu, "next_attempt_at")))
+        text_print(gpu, "; the next attempt begins at {next_attempt_at}");
+    putchar('\n');
+}
+
 static void print_gpus(const struct options *options, const json_t *answer)
 {
     static const char columns[] =
@@ -22,6 +38,7 @@ static void print_gpus(const struct options *options, const json_t *answer)
         text_table(gpus, columns);
     json_array_foreach(gpus, i, gpu)
     {
+        print_missing(gpu);
         if (json_is_object(json_object_get(gpu, "last_error")))
             text_print(gpu, "GPU {index:d} is {state}: {last_error.text}\n"
                             "  next step: {last_error.next_step}\n");

@@ -24,6 +24,8 @@
 #define GPU_THREAD_PUBLISH_AGAIN (100 * NSEC_PER_MSEC)
 #define GPU_THREAD_LONGEST_PAUSE                                                                   \
     (3600 * NSEC_PER_SEC) /* longest pause before a retry after a failure */
+#define GPU_THREAD_LONGEST_BUSY                                                                    \
+    (600 * NSEC_PER_SEC) /* longest pause before a retry beside other work */
 
 static void gpu_thread_progress(void *self, double progress, const char *message)
 {
@@ -90,6 +92,28 @@ static void gpu_thread_log_result(const struct gpu_thread *thread, const struct 
     }
 }
 
+/* Returns whether the daemon measures this GPU by itself, and a part that depth full determines is
+ * missing. */
+static bool lacks_full(const struct gpu_thread *thread, const struct fingerprint *fp)
+{
+    return thread->pipeline->options.measure_unknown && fp->depth < DEPTH_FULL;
+}
+
+/* Queues the full measurement that adds to the results of a quick measurement, unless its next
+ * attempt has a time already. The mutex is held. */
+static void gpu_thread_complete(struct gpu_thread *thread, const struct fingerprint *fp)
+{
+    struct measurement measurement;
+
+    if (!lacks_full(thread, fp)) {
+        thread->retry_at = thread->retry_pause = 0;
+    } else if (thread->retry_at == 0) {
+        thread->retry_pause = 0;
+        if (gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &measurement, NULL))
+            log_warning("gpu %u lacks a full measurement, and its queue is full", thread->index);
+    }
+}
+
 /* Returns GPU_STATE_QUEUED if a measurement is queued for the GPU, otherwise `state`. The mutex is
  * held. */
 static enum gpu_state gpu_thread_queued_or(const struct gpu_thread *thread, enum gpu_state state)
@@ -120,12 +144,12 @@ static void gpu_thread_done(struct gpu_thread *thread, const struct measure_resu
     struct measurement *measurement = gpu_thread_end(thread, MEASUREMENT_DONE);
     const struct fingerprint *fp = result->known;
     struct gpu_update update = {
-        .state = gpu_thread_queued_or(thread, GPU_STATE_READY),
         .has_error = true, /* STATUS_OK: the GPU has no error any more */
         .fingerprint = result->known,
     };
 
-    thread->retry_at = thread->retry_pause = 0;
+    gpu_thread_complete(thread, fp);
+    update.state = gpu_thread_queued_or(thread, GPU_STATE_READY);
     memcpy(measurement->fingerprint_id, result->known_id, sizeof measurement->fingerprint_id);
     memcpy(measurement->measured_id, result->id, sizeof measurement->measured_id);
     memcpy(update.fingerprint_id, result->known_id, sizeof update.fingerprint_id);
@@ -146,13 +170,11 @@ static bool is_gone(enum status status)
     return status == STATUS_NOT_FOUND || status == STATUS_NO_DRIVER || status == STATUS_GPU_HUNG;
 }
 
-/* Returns whether the failure may pass in a minute, or in an hour. */
-static bool may_pass(enum status status)
+/* Returns whether other work on the GPU is the reason of the failure, and not the GPU itself. */
+static bool is_busy(enum status status)
 {
     return status == STATUS_GPU_BUSY || status == STATUS_GPU_NO_MEMORY ||
-           status == STATUS_GPU_LOST || status == STATUS_GPU_FAULT || status == STATUS_DEADLINE ||
-           status == STATUS_DISTURBED || status == STATUS_INCONCLUSIVE ||
-           status == STATUS_NO_MEMORY;
+           status == STATUS_DISTURBED || status == STATUS_INCONCLUSIVE;
 }
 
 /* Returns whether the fingerprint must be checked. A GPU that fails under a probe may have been
@@ -162,36 +184,81 @@ static bool is_doubtful(enum status status)
     return status == STATUS_GPU_LOST || status == STATUS_GPU_FAULT || status == STATUS_DEADLINE;
 }
 
-static bool has_valid_fingerprint(const struct gpu_thread *thread)
+/* Returns whether the failure may pass in a second, or in an hour. */
+static bool may_pass(enum status status)
+{
+    return is_busy(status) || is_doubtful(status) || status == STATUS_NO_MEMORY;
+}
+
+/* Sets the time of the next attempt, after a pause that doubles. Beside other work the first pause
+ * is shorter, because a load may change within seconds, and the GPU may have no results until then.
+ * The mutex is held. */
+static void gpu_thread_set_retry(struct gpu_thread *thread, enum measurement_kind kind, bool busy)
+{
+    const struct pipeline_options *o = &thread->pipeline->options;
+    const nsec_t first = (busy ? o->busy_ms : o->retry_ms) * NSEC_PER_MSEC;
+    const nsec_t longest = busy ? GPU_THREAD_LONGEST_BUSY : GPU_THREAD_LONGEST_PAUSE;
+    const nsec_t twice = 2 * thread->retry_pause;
+    const nsec_t pause = twice > first ? twice : first;
+
+    thread->retry_pause = pause < longest ? pause : longest;
+    thread->retry_at = clock_monotonic() + thread->retry_pause;
+    thread->retry_kind = kind;
+    log_info("gpu %u %s will be %s again in %llu s", thread->index, thread->identity.uuid,
+             kind == MEASUREMENT_CHECK ? "checked" : "measured",
+             (unsigned long long)((thread->retry_pause + NSEC_PER_SEC - 1) / NSEC_PER_SEC));
+}
+
+/* Schedules another attempt after a failure. A fingerprint that the failure makes doubtful is
+ * checked. If the daemon measures by itself, a GPU whose fingerprint is missing, stale or
+ * incomplete is measured. The mutex is held. */
+static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
+{
+    const struct pipeline_options *o = &thread->pipeline->options;
+    const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
+    const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
+    const bool known = gpu && gpu->has_fingerprint && !gpu->fingerprint_stale;
+    const bool lacks = known ? lacks_full(thread, &gpu->fingerprint) : o->measure_unknown;
+
+    snapshot_release(s);
+    if (known && o->check_known && is_doubtful(status))
+        gpu_thread_set_retry(thread, MEASUREMENT_CHECK, false);
+    else if (lacks && may_pass(status))
+        gpu_thread_set_retry(thread, MEASUREMENT_NEW, is_busy(status));
+    else
+        thread->retry_at = 0;
+}
+
+/* Returns the depth of the next measurement by the daemon. A GPU without results is measured at
+ * depth quick, so that it serves a placement soon. The mutex is held. */
+static enum depth gpu_thread_next_depth(const struct gpu_thread *thread)
 {
     const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
     const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
-    const bool valid = gpu && gpu->has_fingerprint && !gpu->fingerprint_stale;
+    const enum depth depth = gpu && !gpu->has_fingerprint ? DEPTH_QUICK : DEPTH_FULL;
 
     snapshot_release(s);
-    return valid;
+    return depth;
 }
 
-/* Schedules another measurement, after a pause that doubles, if the daemon measures by itself and
- * has no valid fingerprint of the GPU. Schedules a check if it has one. The mutex is held. */
-static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
+/* Returns the state of a GPU after a measurement without a result. `error` is the latest error of
+ * the GPU. A GPU that is only busy has not failed: its results are valid, or another attempt is
+ * due. The mutex is held. */
+static enum gpu_state gpu_thread_state(const struct gpu_thread *thread, enum status error)
 {
-    struct pipeline *p = thread->pipeline;
-    const bool known = has_valid_fingerprint(thread);
+    const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
+    const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
+    const bool failed = error && !is_busy(error);
+    const enum gpu_state state = thread->lost || !gpu     ? GPU_STATE_LOST
+                                 : gpu->fingerprint_stale ? GPU_STATE_STALE
+                                 : failed                 ? GPU_STATE_FAILED
+                                 : gpu->has_fingerprint   ? GPU_STATE_READY
+                                 : !error                 ? GPU_STATE_UNKNOWN
+                                 : thread->retry_at       ? GPU_STATE_QUEUED
+                                                          : GPU_STATE_FAILED;
 
-    if (known ? !p->options.check_known || !is_doubtful(status)
-              : !p->options.measure_unknown || !may_pass(status)) {
-        thread->retry_at = 0;
-        return;
-    }
-    const nsec_t pause =
-        thread->retry_pause ? 2 * thread->retry_pause : p->options.retry_ms * NSEC_PER_MSEC;
-
-    thread->retry_pause = pause < GPU_THREAD_LONGEST_PAUSE ? pause : GPU_THREAD_LONGEST_PAUSE;
-    thread->retry_at = clock_monotonic() + thread->retry_pause;
-    log_info("gpu %u %s will be %s again in %llu s", thread->index, thread->identity.uuid,
-             known ? "checked" : "measured",
-             (unsigned long long)((thread->retry_pause + NSEC_PER_SEC - 1) / NSEC_PER_SEC));
+    snapshot_release(s);
+    return thread->lost ? state : gpu_thread_queued_or(thread, state);
 }
 
 /* Publishes that a measurement was cancelled. Such a measurement has no result about the GPU. The
@@ -200,14 +267,10 @@ static void gpu_thread_publish_cancelled(struct gpu_thread *thread, const struct
 {
     const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
     const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
-    const enum gpu_state state = thread->lost || !gpu                  ? GPU_STATE_LOST
-                                 : gpu->fingerprint_stale              ? GPU_STATE_STALE
-                                 : gpu->last_error.status != STATUS_OK ? GPU_STATE_FAILED
-                                 : gpu->has_fingerprint                ? GPU_STATE_READY
-                                                                       : GPU_STATE_UNKNOWN;
+    const enum status error = gpu ? gpu->last_error.status : STATUS_OK;
 
     snapshot_release(s);
-    gpu_thread_publish(thread, &(struct gpu_update){.state = gpu_thread_queued_or(thread, state)});
+    gpu_thread_publish(thread, &(struct gpu_update){.state = gpu_thread_state(thread, error)});
     log_info("gpu %u %s: %s is cancelled", thread->index, m->uuid, m->id);
 }
 
@@ -227,11 +290,7 @@ static void gpu_thread_failed(struct gpu_thread *thread, const struct err *why)
     thread->lost = is_gone(why->status);
     gpu_thread_plan_retry(thread, why->status);
     snprintf(measurement->message, sizeof measurement->message, "failed: %.140s", why->text);
-    /* A disturbed check does not contradict the fingerprint. */
-    update.state = thread->lost ? GPU_STATE_LOST
-                   : measurement->kind == MEASUREMENT_CHECK && why->status == STATUS_DISTURBED
-                       ? GPU_STATE_READY
-                       : gpu_thread_queued_or(thread, GPU_STATE_FAILED);
+    update.state = gpu_thread_state(thread, why->status);
     gpu_thread_publish(thread, &update);
     log_warning("gpu %u %s: %s failed (%s): %s", thread->index, measurement->uuid, measurement->id,
                 status_info(why->status)->slug, why->text);
@@ -383,10 +442,10 @@ static enum status gpu_thread_measure(struct gpu_thread *thread, struct measure_
     return STATUS_OK;
 }
 
-/* Handles the success of a check, which has found the fingerprint valid or not. The mutex is
+/* Handles the success of a check, which has found the fingerprint `fp` valid or not. The mutex is
  * held. */
-static void gpu_thread_checked(struct gpu_thread *thread, const struct check *check,
-                               nsec_t probe_ns)
+static void gpu_thread_checked(struct gpu_thread *thread, const struct fingerprint *fp,
+                               const struct check *check, nsec_t probe_ns)
 {
     struct measurement *measurement = gpu_thread_end(thread, MEASUREMENT_DONE);
     const bool changed = check->result == CHECK_CHANGED;
@@ -402,6 +461,8 @@ static void gpu_thread_checked(struct gpu_thread *thread, const struct check *ch
     if (changed && thread->pipeline->options.measure_unknown &&
         gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &again, NULL))
         log_warning("gpu %u is stale, and the queue of the GPU is full", thread->index);
+    if (!changed)
+        gpu_thread_complete(thread, fp);
     update.state = gpu_thread_queued_or(thread, changed ? GPU_STATE_STALE : GPU_STATE_READY);
     gpu_thread_publish(thread, &update);
     log_info("gpu %u %s: %s", thread->index, measurement->uuid, measurement->message);
@@ -419,14 +480,14 @@ static enum status gpu_thread_check(struct gpu_thread *thread,
     enum status status = gpu ? verify_gpu(request, &gpu->fingerprint, &check, NULL, &probe_ns, err)
                              : err_set(err, STATUS_CANCELLED, "the GPU is no longer listed");
 
-    snapshot_release(s);
     if (!status && check.result == CHECK_UNSURE)
         status = err_set(err, STATUS_DISTURBED, "the check was inconclusive: %s", check.message);
     if (!status) {
         pthread_mutex_lock(&p->mutex);
-        gpu_thread_checked(thread, &check, probe_ns);
+        gpu_thread_checked(thread, &gpu->fingerprint, &check, probe_ns);
         pthread_mutex_unlock(&p->mutex);
     }
+    snapshot_release(s);
     return status;
 }
 
@@ -699,9 +760,8 @@ static void gpu_thread_sleep(struct gpu_thread *thread)
             return;
         }
         thread->retry_at = 0;
-        (void)gpu_thread_queue(thread,
-                               has_valid_fingerprint(thread) ? MEASUREMENT_CHECK : MEASUREMENT_NEW,
-                               DEPTH_FULL, &measurement, NULL);
+        (void)gpu_thread_queue(thread, thread->retry_kind, gpu_thread_next_depth(thread),
+                               &measurement, NULL);
     } else if (gpu_thread_polls(thread)) {
         gpu_thread_poll(thread);
     } else {

@@ -49,6 +49,17 @@ static void gpu_thread_apply(const struct gpu_update *update, struct snapshot_gp
     gpu->fingerprint_stale = gpu->fingerprint_stale || update->stale;
 }
 
+/* Returns the wall clock in seconds at which the next attempt begins, or 0 if none is scheduled. */
+static int64_t gpu_thread_next_attempt_at(const struct gpu_thread *thread)
+{
+    const nsec_t now = clock_monotonic();
+
+    if (thread->retry_at == 0)
+        return 0;
+    return clock_wall_seconds() +
+           (thread->retry_at > now ? (int64_t)((thread->retry_at - now) / NSEC_PER_SEC) : 0);
+}
+
 /* Publishes the pending update. If memory runs out, an older view stays published and the GPU's
  * thread tries again. The mutex is held, so that no publication loses another. */
 void gpu_thread_publish_pending(struct gpu_thread *thread)
@@ -69,6 +80,7 @@ void gpu_thread_publish_pending(struct gpu_thread *thread)
     }
     if (draft) {
         gpu_thread_apply(&thread->pending, &draft->gpus[at]);
+        draft->gpus[at].next_attempt_at = gpu_thread_next_attempt_at(thread);
         snapshot_publish(cell, draft);
     }
     free(thread->pending.fingerprint);

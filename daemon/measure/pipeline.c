@@ -14,7 +14,8 @@
 
 enum {
     PIPELINE_REDISCOVER_MS = 30 * 1000, /* pause between polls for a lost GPU */
-    PIPELINE_RETRY_MS = 60 * 1000, /* pause after a measurement that found the GPU busy or failed */
+    PIPELINE_RETRY_MS = 60 * 1000,      /* pause after a measurement that failed */
+    PIPELINE_BUSY_MS = 1000,            /* pause after a measurement that other work disturbed */
     /* A cold driver that compiles PTX for a new chip takes tens of seconds. */
     PIPELINE_OPEN_MS = 120 * 1000,
     /* A probe under way is finished first, and a driver that is slow to close does not hang. */
@@ -40,6 +41,8 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
         p->options.rediscover_ms = PIPELINE_REDISCOVER_MS;
     if (!options->retry_ms)
         p->options.retry_ms = PIPELINE_RETRY_MS;
+    if (!options->busy_ms)
+        p->options.busy_ms = PIPELINE_BUSY_MS;
     if (!options->open_ms)
         p->options.open_ms = PIPELINE_OPEN_MS;
     if (!options->grace_ms)

@@ -5,12 +5,18 @@
  *
  * A thread sleeps until a measurement is queued for its GPU; an idle daemon uses no CPU time and
  * holds no GPU. The last good fingerprint stays published if a measurement fails. A fingerprint
- * that a check found out of date is marked stale. Three kinds of threads wake by themselves. If the
- * driver has lost a GPU or hangs in a call for it, the thread of that GPU polls. The thread of a
- * GPU whose measurement failed measures again after a minute, then after pauses that double up to
- * an hour. If the GPU has a fingerprint, the thread checks it instead. With check_every_s, each
- * thread makes quick checks while no other process uses its GPU. Any thread may call any
- * function.
+ * that a check found out of date is marked stale.
+ *
+ * A GPU without a fingerprint is measured at depth quick, which is enough for a placement, and then
+ * at depth full. Each result is published at once.
+ *
+ * Three kinds of threads wake by themselves. If the driver has lost a GPU or hangs in a call for
+ * it, the thread of that GPU polls. The thread of a GPU whose measurement failed measures again
+ * after a minute, then after pauses that double up to an hour. If the GPU has a fingerprint, the
+ * thread checks it instead. If the measurement failed because other work uses the GPU, the pauses
+ * begin with a second and double up to ten minutes, until the fingerprint is complete. With
+ * check_every_s, each thread makes quick checks while no other process uses its GPU. Any thread may
+ * call any function.
  */
 #ifndef REACH_MEASURE_PIPELINE_H
 #define REACH_MEASURE_PIPELINE_H
@@ -27,7 +33,7 @@ struct pipeline;
 struct pipeline_options {
     const char *executable; /* path of the worker: "/proc/self/exe"; borrowed until pipeline_stop */
     struct gpu_options gpu; /* its strings are borrowed too */
-    bool measure_unknown;   /* queue a full measurement for each GPU without a valid fingerprint */
+    bool measure_unknown;   /* measure each GPU without a valid and complete fingerprint */
     bool check_known; /* check each GPU that has a fingerprint, on start and when it comes back */
     bool stored_only; /* publish the GPUs of the store, without workers or threads */
     bool list_lost;   /* list real GPUs of the store that the driver does not show */
@@ -36,6 +42,7 @@ struct pipeline_options {
     bool discover_later;    /* return at once, and look for GPUs in a thread until there are some */
     uint32_t rediscover_ms; /* pause between polls for a lost GPU; 0 means 30 s */
     uint32_t retry_ms;      /* pause after a failed measurement, doubled each time; 0 means 60 s */
+    uint32_t busy_ms;       /* the same if other work on the GPU is the reason; 0 means 1 s */
     uint32_t open_ms;       /* time for a worker to open its GPU; 0 means 120 s */
     uint32_t grace_ms;      /* time for a worker to end; 0 means 60 s */
 };

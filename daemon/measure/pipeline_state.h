@@ -43,13 +43,14 @@ struct gpu_thread {
     nsec_t rediscover_at;    /* time of the next poll; 0 if not set */
     nsec_t rediscover_pause; /* pause before the next poll, doubled each time */
     int hung_pid; /* process of an abandoned worker, 0 if there is none; used by the thread alone */
-    nsec_t retry_at;           /* time of the next measurement; 0 if not set */
-    nsec_t retry_pause;        /* pause before the next measurement, doubled each time */
-    nsec_t check_at;           /* time of the next quick check; 0 if not set */
-    char unchecked[400];       /* reason logged last for a quick check that failed */
-    int slot;                  /* slot of the running measurement, or QUEUE_NONE */
-    bool cancelled;            /* the running measurement must end */
-    struct gpu_update pending; /* not published for lack of memory; owns its fingerprint */
+    nsec_t retry_at;                  /* time of the next measurement; 0 if not set */
+    nsec_t retry_pause;               /* pause before the next measurement, doubled each time */
+    enum measurement_kind retry_kind; /* what is done at `retry_at` */
+    nsec_t check_at;                  /* time of the next quick check; 0 if not set */
+    char unchecked[400];              /* reason logged last for a quick check that failed */
+    int slot;                         /* slot of the running measurement, or QUEUE_NONE */
+    bool cancelled;                   /* the running measurement must end */
+    struct gpu_update pending;        /* not published for lack of memory; owns its fingerprint */
 };
 
 struct pipeline {

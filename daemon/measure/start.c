@@ -154,7 +154,10 @@ static bool pipeline_will_queue(const struct pipeline *p, const struct snapshot_
 {
     if (identity_is_divided(&gpu->identity))
         return false;
-    return pipeline_can_check(gpu) ? p->options.check_known : p->options.measure_unknown;
+    if (pipeline_can_check(gpu) && p->options.check_known)
+        return true;
+    return p->options.measure_unknown &&
+           (!pipeline_can_check(gpu) || gpu->fingerprint.depth < DEPTH_FULL);
 }
 
 /* Sets the error of a divided GPU. The error names the instances of the GPU. */
@@ -180,22 +183,26 @@ static void pipeline_explain_divided(const struct snapshot *s, struct snapshot_g
                  identity_division(&gpu->identity), count, names);
 }
 
-/* Queues a full measurement for every GPU of `which` without a valid fingerprint, and a check for
- * all others. The mutex is held. */
+/* Queues a check for each GPU of `which` with a valid fingerprint, and a measurement for all
+ * others. The measurement has depth quick if the GPU has no results, so that it serves a placement
+ * soon. A fingerprint that is not checked, and lacks a full measurement, is completed. The mutex is
+ * held.
+ */
 static void pipeline_begin(struct pipeline *p, const bool which[REACH_MAX_GPUS])
 {
     const struct snapshot *s = snapshot_acquire(p->cell);
 
     for (uint32_t i = 0; i < s->gpu_count; i++) {
         const struct snapshot_gpu *gpu = &s->gpus[i];
-        const bool check = pipeline_can_check(gpu);
+        const bool check = pipeline_can_check(gpu) && p->options.check_known;
+        const enum depth depth = gpu->has_fingerprint ? DEPTH_FULL : DEPTH_QUICK;
         struct gpu_thread *const thread =
             which[i] ? pipeline_find_thread(p, gpu->identity.uuid) : NULL;
         struct measurement measurement;
         struct err err = {0};
 
         if (thread && pipeline_will_queue(p, gpu) &&
-            gpu_thread_queue(thread, check ? MEASUREMENT_CHECK : MEASUREMENT_NEW, DEPTH_FULL,
+            gpu_thread_queue(thread, check ? MEASUREMENT_CHECK : MEASUREMENT_NEW, depth,
                              &measurement, &err)) {
             log_warning("gpu %u cannot be %s: %s", i, check ? "checked" : "measured", err.text);
             gpu_thread_publish(thread, &(struct gpu_update){.state = pipeline_idle_state(gpu)});

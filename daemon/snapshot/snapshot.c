@@ -38,6 +38,24 @@ NAME_FUNCTION(
     [GPU_STATE_MEASURING] = "measuring", [GPU_STATE_READY] = "ready", [GPU_STATE_FAILED] = "failed",
     [GPU_STATE_LOST] = "lost", [GPU_STATE_CHECKING] = "checking", [GPU_STATE_STALE] = "stale")
 
+uint32_t snapshot_missing(const struct snapshot_gpu *gpu, const char *out[SNAPSHOT_TOPICS])
+{
+    static const struct {
+        const char *name;
+        enum depth depth; /* the lowest depth whose measurements cover the topic */
+    } topics[SNAPSHOT_TOPICS] = {{"levels", DEPTH_QUICK},
+                                 {"groups", DEPTH_QUICK},
+                                 {"throughput", DEPTH_FULL},
+                                 {"caches", DEPTH_FULL},
+                                 {"memory", DEPTH_FULL}};
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < SNAPSHOT_TOPICS && !identity_is_divided(&gpu->identity); i++)
+        if (!gpu->has_fingerprint || gpu->fingerprint.depth < topics[i].depth)
+            out[count++] = topics[i].name;
+    return count;
+}
+
 /* Published views are const to their readers, but the counter before them is not. */
 static struct holder *holder_of(const struct snapshot *s)
 {

@@ -12,7 +12,7 @@
 
 enum gpu_state {
     GPU_STATE_UNKNOWN = 0, /* seen, but never measured */
-    GPU_STATE_QUEUED,      /* waiting for a measurement */
+    GPU_STATE_QUEUED,      /* a measurement waits for its turn, or for other work to end */
     GPU_STATE_MEASURING,
     GPU_STATE_READY,    /* the fingerprint describes this chip in its present state */
     GPU_STATE_FAILED,   /* the last measurement failed; an older fingerprint may be served */
@@ -44,6 +44,8 @@ struct snapshot_gpu {
     struct fingerprint fingerprint;
     char fingerprint_id[FINGERPRINT_ID_BYTES]; /* id of the fingerprint; "" if there is none */
     struct snapshot_check check;
+    int64_t next_attempt_at; /* wall clock, seconds since 1970, at which the daemon measures or
+                                checks the GPU again; 0 if no attempt is scheduled */
 };
 
 struct snapshot {
@@ -83,6 +85,12 @@ struct snapshot *snapshot_draft_copy(const struct snapshot *from);
 void snapshot_publish(struct snapshot_cell *cell, struct snapshot *take);
 /* Frees a draft that was not published. */
 void snapshot_discard(struct snapshot *take);
+
+enum { SNAPSHOT_TOPICS = 5 };
+/* Writes the names of the topics that no measurement of this GPU has covered yet ("throughput"), in
+ * the order in which measurements cover them. Returns their number. A number that a measurement has
+ * left unknown is not missing, because the fingerprint has its reason. */
+uint32_t snapshot_missing(const struct snapshot_gpu *gpu, const char *out[SNAPSHOT_TOPICS]);
 
 /* Finds a GPU by UUID (complete, case ignored) or by decimal index ("0"). Returns NULL if there is
  * no such GPU. */

@@ -40,6 +40,8 @@ class Gpu(Identity):
     fingerprint_taken_at: Optional[str]
     fingerprint_depth: Optional[str]
     fingerprint_stale: bool
+    missing: List[str]
+    next_attempt_at: Optional[str]
     last_error: Optional[Error]
     fingerprint_age_seconds: Optional[int]
 

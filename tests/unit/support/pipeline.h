@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -207,6 +208,7 @@ static const char *const two_gpus[] = {"k80", "p100", NULL};
 static const char *const one_gpu[] = {"k80", NULL};
 
 static uint32_t grace_ms; /* grace period of the next node in ms; 0 means the default */
+static uint32_t busy_ms;  /* first pause of the next node beside other work in ms; 0 means 5 */
 static bool check_known;  /* whether the next node checks known GPUs */
 static struct snapshot_cell
     *_Atomic watched_cell; /* cell of the starting node; NULL if no node starts */
@@ -223,7 +225,8 @@ static inline struct node node_start(const char *state, const char *const *simul
         .check_known = check_known,
         .grace_ms = grace_ms,
         .rediscover_ms = 5,
-        .retry_ms = 5};
+        .retry_ms = 5,
+        .busy_ms = busy_ms ? busy_ms : 5};
 
     assert_int_equal(store_open(state, &n.store, &err), STATUS_OK);
     n.cell = snapshot_cell_new();

@@ -146,6 +146,27 @@ static void test_failures_leave_the_last_good_one(void **state)
     node_stop(&n);
 }
 
+/* Waits until the measurement is in the table and has ended. */
+static struct measurement await_next(const struct node *n, const char *id)
+{
+    struct err err = {0};
+    struct measurement measurement;
+
+    while (pipeline_measurement(n->pipeline, id, &measurement, &err) != STATUS_OK) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return await(n, id);
+}
+
+static void assert_no_measurement(const struct node *n, const char *id)
+{
+    struct err err = {0};
+    struct measurement measurement;
+
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    assert_int_equal(pipeline_measurement(n->pipeline, id, &measurement, &err), STATUS_NOT_FOUND);
+}
+
 /* If a measurement that the daemon started itself fails, the daemon repeats it. */
 static void test_what_failed_is_tried_again(void **state)
 {
@@ -153,18 +174,86 @@ static void test_what_failed_is_tried_again(void **state)
     atomic_store(&disturbed_left, 5); /* both attempts of two measurements are disturbed, and the
                                          first attempt of the third */
     struct node n = node_start(":memory:", one_gpu, true);
-    struct err err = {0};
-    struct measurement measurement;
 
     assert_int_equal(await(&n, "m-1").error.status, STATUS_DISTURBED);
-    while (pipeline_measurement(n.pipeline, "m-3", &measurement, &err) != STATUS_OK) {
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
-    assert_int_equal(await(&n, "m-2").error.status, STATUS_DISTURBED);
+    assert_int_equal(await_next(&n, "m-2").error.status, STATUS_DISTURBED);
+    assert_int_equal(await_next(&n, "m-3").depth, DEPTH_QUICK);
     assert_int_equal(await(&n, "m-3").state, MEASUREMENT_DONE);
+    assert_int_equal(await_next(&n, "m-4").depth, DEPTH_FULL);
+    assert_int_equal(await(&n, "m-4").state, MEASUREMENT_DONE);
     assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_READY);
-    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    assert_int_equal(pipeline_measurement(n.pipeline, "m-4", &measurement, &err), STATUS_NOT_FOUND);
+    assert_int_equal(gpu_of(&n, 0)->next_attempt_at, 0);
+    assert_no_measurement(&n, "m-5");
+    node_stop(&n);
+}
+
+/* While the full measurement of a first start runs, the results of a quick one are served. */
+static void test_a_first_start_serves_a_quick_measurement_first(void **state)
+{
+    const char *missing[SNAPSHOT_TOPICS];
+
+    (void)state;
+    atomic_store(&campaign_waits, 1);
+    struct node n = node_start(database, one_gpu, true);
+
+    sem_wait(&campaign_is_waiting);
+    assert_int_equal(snapshot_missing(gpu_of(&n, 0), missing), SNAPSHOT_TOPICS);
+    sem_post(&campaign_go);
+    sem_wait(&campaign_is_waiting);
+    assert_int_equal(await(&n, "m-1").depth, DEPTH_QUICK);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_MEASURING);
+    assert_true(gpu_of(&n, 0)->has_fingerprint);
+    assert_int_equal(gpu_of(&n, 0)->fingerprint.depth, DEPTH_QUICK);
+    assert_int_equal(snapshot_missing(gpu_of(&n, 0), missing), SNAPSHOT_TOPICS - 2);
+    assert_string_equal(missing[0], "throughput");
+    atomic_store(&campaign_waits, 0);
+    atomic_store(&campaign_is_disturbed, 1); /* the daemon ends before the full measurement does */
+    sem_post(&campaign_go);
+    assert_int_equal(await(&n, "m-2").error.status, STATUS_DISTURBED);
+    node_stop(&n);
+    atomic_store(&campaign_is_disturbed, 0);
+
+    n = node_start(database, one_gpu, true); /* the next daemon adds what is missing */
+    assert_int_equal(await(&n, "m-1").depth, DEPTH_FULL);
+    assert_int_equal(snapshot_missing(gpu_of(&n, 0), missing), 0);
+    assert_no_measurement(&n, "m-2");
+    node_stop(&n);
+}
+
+/* Waits until no measurement of the GPU runs or is due at once. */
+static const struct snapshot_gpu *rests(const struct node *n)
+{
+    const struct snapshot_gpu *gpu = gpu_of(n, 0);
+
+    while (gpu->last_error.status == STATUS_OK || gpu->next_attempt_at == 0) {
+        assert_int_not_equal(gpu->state, GPU_STATE_FAILED);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        gpu = gpu_of(n, 0);
+    }
+    return gpu;
+}
+
+/* A GPU that is always in use is measured again and again, and never fails. */
+static void test_a_busy_gpu_has_not_failed(void **state)
+{
+    (void)state;
+    atomic_store(&disturbed_left, INT_MAX);
+    busy_ms = 60000; /* the test reads the state before the next attempt */
+    struct node n = node_start(":memory:", one_gpu, true);
+
+    assert_int_equal(rests(&n)->state, GPU_STATE_QUEUED);
+    assert_int_equal(rests(&n)->last_error.status, STATUS_DISTURBED);
+    atomic_store(&disturbed_left, 0);
+    assert_int_equal(measure(&n, 0, DEPTH_QUICK).state, MEASUREMENT_DONE);
+    assert_int_equal(gpu_of(&n, 0)->state, GPU_STATE_READY);
+    assert_int_not_equal(gpu_of(&n, 0)->next_attempt_at, 0); /* what is missing has its time */
+    atomic_store(&disturbed_left, INT_MAX);
+    assert_int_equal(measure(&n, 0, DEPTH_FULL).state, MEASUREMENT_FAILED);
+    assert_int_equal(rests(&n)->state, GPU_STATE_READY);
+    atomic_store(&disturbed_left, 0);
+    assert_int_equal(measure(&n, 0, DEPTH_FULL).state, MEASUREMENT_DONE);
+    assert_int_equal(gpu_of(&n, 0)->next_attempt_at, 0);
+    busy_ms = 0;
     node_stop(&n);
 }
 
@@ -343,6 +432,8 @@ int main(int argc, char **argv)
         PIPELINE_TEST(test_failed_runs_keep_their_observations),
         PIPELINE_TEST(test_failures_leave_the_last_good_one),
         PIPELINE_TEST(test_what_failed_is_tried_again),
+        PIPELINE_TEST(test_a_first_start_serves_a_quick_measurement_first),
+        PIPELINE_TEST(test_a_busy_gpu_has_not_failed),
         PIPELINE_TEST(test_a_worker_that_hangs_is_left_alone),
         PIPELINE_TEST(test_the_store_cannot_be_written),
         PIPELINE_TEST(test_stop_while_measuring),

@@ -31,6 +31,29 @@ static void test_starts_empty(void **state)
     snapshot_discard(NULL);
 }
 
+/* A divided GPU lacks nothing, because only its instances are measured. */
+static void test_missing_topics(void **state)
+{
+    static const char *const topics[] = {"levels", "groups", "throughput", "caches", "memory"};
+    const char *missing[SNAPSHOT_TOPICS];
+    struct snapshot_gpu gpu = {.identity.sm_count = 8};
+
+    (void)state;
+    assert_int_equal(snapshot_missing(&gpu, missing), SNAPSHOT_TOPICS);
+    for (uint32_t i = 0; i < SNAPSHOT_TOPICS; i++)
+        assert_string_equal(missing[i], topics[i]);
+    gpu.has_fingerprint = true;
+    for (enum depth depth = DEPTH_QUICK; depth < DEPTH_COUNT; depth++) {
+        gpu.fingerprint.depth = depth;
+        assert_int_equal(snapshot_missing(&gpu, missing), depth == DEPTH_QUICK ? 3 : 0);
+        assert_string_equal(missing[0], depth == DEPTH_QUICK ? "throughput" : "levels");
+        missing[0] = topics[0];
+    }
+    gpu = (struct snapshot_gpu){.identity = {.mig = true}};
+    assert_true(identity_is_divided(&gpu.identity));
+    assert_int_equal(snapshot_missing(&gpu, missing), 0);
+}
+
 /* GPUs by PCI address with the device files 3, 1, 0, an unknown one, 12 and 2. The last two are
  * lost and a MIG instance, so no number counts them. */
 static void test_numbers_of_some_files(void **state)
@@ -245,9 +268,13 @@ static void test_concurrent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_starts_empty), cmocka_unit_test(test_numbers_of_some_files),
-        cmocka_unit_test(test_views_stay),   cmocka_unit_test(test_find),
-        cmocka_unit_test(test_names),        cmocka_unit_test(test_concurrent),
+        cmocka_unit_test(test_starts_empty),
+        cmocka_unit_test(test_missing_topics),
+        cmocka_unit_test(test_numbers_of_some_files),
+        cmocka_unit_test(test_views_stay),
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_concurrent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
