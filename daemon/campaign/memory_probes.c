@@ -43,7 +43,7 @@ enum { MOST_TRIES = 3, FINEST = 16 /* a bound is precise to 1/FINEST of the onse
 /* The longest range that is not an alias. It must be allocated before the deadline of a probe. */
 #define LONGEST_BYTES (32 * GIB)
 /* The longest range of pinned memory, which the driver pins in one call while other processes wait.
- * It is about twice the reach of windows on an H200 (4.25 GiB), so that the cliff of windows is
+ * It is more than twice the reach of windows on an H200 (3 GiB), so that the cliff of windows is
  * visible. */
 #define LONGEST_PINNED_BYTES (8 * GIB)
 /* The longest range of memory that the driver did not allocate. The device may map its pages one by

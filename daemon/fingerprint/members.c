@@ -820,8 +820,8 @@ static const struct member memory_members[] = {
     {NUMBER(memory_facts, onset_bytes, "Smallest probed region above reach_bytes."), IN_MEMORY,
      MEASURED, ABOVE(memory_facts, reach_bytes)},
     {NUMBER(memory_facts, windows_reach_bytes,
-            "Largest probed region that groups, each in its own window, read at 90 % of the "
-            "plateau or more."),
+            "Largest probed region that a job in windows, one for each group, reads at 90 % of "
+            "the plateau or more. The job ends with its slowest window."),
      FOR_PLANNER, IN_MEMORY, EVIDENCE(memory_facts, windows_reach_bytes), MEASURED},
     {NUMBER(memory_facts, windows_onset_bytes, "Smallest probed region above windows_reach_bytes."),
      IN_MEMORY, MEASURED, ABOVE(memory_facts, windows_reach_bytes)},

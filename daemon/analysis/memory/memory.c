@@ -3,7 +3,9 @@
 
 #include "analysis/levels/sweep.h"
 #include "analysis/throughput/throughput.h"
+#include "base/stats.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A region is reached at REACHED of the plateau, and the link is full at FILLED of the plateau. */
@@ -85,10 +87,6 @@ static struct memory_points *list_of(const struct observation *o,
                                      const struct sm_partition *partition,
                                      struct memory_estimate *e)
 {
-    if (o->spec.window_count > 1) {
-        e->windows = o->spec.window_count;
-        return throughput_is_by_group(&o->spec, partition) ? &e->by_group : &e->by_sm;
-    }
     if (throughput_all_sms_read(o))
         return &e->naive;
     return is_group_alone(o, partition) ? &e->alone : NULL;
@@ -118,8 +116,8 @@ static void add_access(const struct probe_spec *spec, struct memory_point point,
     }
 }
 
-/* Adds the points of a READ. Regions of fewer than `least` bytes are left out, because they measure
- * the cache. */
+/* Adds the points of a READ in one window. Regions of fewer than `least` bytes are left out,
+ * because they measure the cache. */
 static void read_reads(const struct observation *o, const struct sm_partition *partition,
                        uint64_t least, struct memory_estimate *e)
 {
@@ -158,6 +156,89 @@ static void read_walk(const struct observation *o, struct memory_estimate *e)
         add_point(&e->walks, s->stride_bytes, median, evidence);
     } else {
         e->near = (struct memory_point){s->stride_bytes, median, evidence};
+    }
+}
+
+/* ---- windows ---- */
+
+/* Returns the next READ of this memory after `o` that has an answer, in one window or in several.
+ */
+static const struct observation *next_read(const struct observation_set *set,
+                                           const struct observation *o,
+                                           const struct probe_spec *same, bool in_windows)
+{
+    do
+        o = observation_next_same_memory(set, o, same);
+    while (o && (probe_is_absent(&o->spec, &o->result) || o->spec.kind != PROBE_READ ||
+                 (o->spec.window_count > 1) != in_windows));
+    return o;
+}
+
+/* Returns the smallest speed per SM of a window, or of a group if there is one window, relative to
+ * the mean speed per SM: the median of the repeats. */
+static double slowest_share(const struct observation *o, const struct sm_partition *partition,
+                            uint32_t point)
+{
+    double slowest[PROBE_MAX_REPEATS];
+
+    for (uint32_t r = 0; r < o->spec.repeats; r++) {
+        double gbps[REACH_MAX_SMS] = {0}, all = 0;
+        uint32_t sms[REACH_MAX_SMS] = {0}, readers = 0;
+        for (uint32_t i = 0; i < o->result.sm_count; i++) {
+            const uint16_t id = o->result.sm_ids[i];
+            const uint32_t part = o->spec.window_count > 1 ? probe_window_index(&o->spec, id)
+                                                           : partition->group_of_sm[id];
+            if (part >= REACH_MAX_SMS)
+                continue;
+            const double own = observation_read_sm_gbps(o, point, r, i);
+            gbps[part] += own;
+            all += own;
+            sms[part] += 1;
+            readers += 1;
+        }
+        slowest[r] = 1;
+        for (uint32_t k = 0; k < REACH_MAX_SMS; k++)
+            if (sms[k] > 0 && all > 0)
+                slowest[r] = fmin(slowest[r], gbps[k] / sms[k] / (all / readers));
+    }
+    return stats_median_f64(slowest, o->spec.repeats);
+}
+
+/* Returns the share of the slowest group in the largest region of at most half of the reach. A link
+ * does not serve all groups equally, although no group waits for translations there. */
+static double fair_share(const struct observation_set *set, const struct probe_spec *same,
+                         const struct sm_partition *partition, uint64_t reach)
+{
+    uint64_t largest = 0;
+    double share = 1;
+
+    for (const struct observation *o = NULL; (o = next_read(set, o, same, false));)
+        for (uint32_t p = 0; p < o->spec.point_count; p++)
+            if (o->spec.points[p] >= largest && o->spec.points[p] <= reach / 2 &&
+                probe_is_line_read(&o->spec) && throughput_all_sms_read(o)) {
+                largest = o->spec.points[p];
+                share = slowest_share(o, partition, p);
+            }
+    return share;
+}
+
+/* Adds the points of a READ in several windows. A job ends with its slowest window, so the speed of
+ * a job is lower than the sum over the windows if one of them is slow. A window that waits for the
+ * link only is not slow: it catches up when others are done. */
+static void read_windows(const struct observation *o, const struct sm_partition *partition,
+                         uint64_t least, double fair, struct memory_estimate *e)
+{
+    struct memory_points *const list =
+        throughput_is_by_group(&o->spec, partition) ? &e->by_group : &e->by_sm;
+
+    e->windows = o->spec.window_count;
+    for (uint32_t p = 0; p < o->spec.point_count; p++) {
+        struct evidence evidence;
+        const double gbps = throughput_median_gbps(o, p, EVIDENCE_RANDOM_READS, &evidence);
+        if (o->spec.points[p] >= least)
+            add_point(list, o->spec.points[p],
+                      fair > 0 ? gbps * fmin(1, slowest_share(o, partition, p) / fair) : gbps,
+                      evidence);
     }
 }
 
@@ -240,11 +321,14 @@ void memory_estimate(const struct observation_set *set, const struct sm_partitio
         out->bytes = o->result.conditions.memory_bytes;
         memcpy(out->peer_uuid, o->result.conditions.peer_uuid, sizeof out->peer_uuid);
         out->peer_bytes = o->result.conditions.peer_memory_bytes;
-        if (!probe_is_absent(&o->spec, &o->result) && o->spec.kind == PROBE_READ)
-            read_reads(o, partition, least, out);
     }
+    for (const struct observation *o = NULL; (o = next_read(set, o, &same, false));)
+        read_reads(o, partition, least, out);
     const struct memory_point plateau = plateau_of(&out->naive);
     find_bounds(&out->naive, plateau, &out->reach);
+    const double fair = fair_share(set, &same, partition, out->reach.reach);
+    for (const struct observation *o = NULL; (o = next_read(set, o, &same, true));)
+        read_windows(o, partition, least, fair, out);
     find_bounds(&out->by_group, plateau, &out->windows_reach);
     find_bounds(&out->alone, plateau_of(&out->alone), &out->group_reach);
     for (const struct observation *o = NULL; (o = observation_next_same_memory(set, o, &same));)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,8 +65,8 @@ static void add(const struct probe_spec *spec, uint32_t count, enum reason reaso
     assert_int_equal(observation_set_add(&set, &o, &err), STATUS_OK);
 }
 
-/* Adds a READ with this throughput in each repeat. SM 0 makes all reads. */
-static void add_read(struct probe_spec spec, uint64_t bytes, double gbps)
+/* Adds a READ with these throughputs of the SMs in each repeat. */
+static void add_read_by_sm(struct probe_spec spec, uint64_t bytes, const double gbps[SMS])
 {
     spec.point_count = 1;
     spec.points[0] = bytes;
@@ -73,8 +74,23 @@ static void add_read(struct probe_spec spec, uint64_t bytes, double gbps)
     uint32_t *const v = set.items[set.count - 1].result.values;
     for (uint32_t r = 0; r < 2; r++) {
         v[r * (1 + SMS)] = RUN_NS;
-        v[r * (1 + SMS) + 1] = (uint32_t)(gbps * RUN_NS / probe_access_bytes(&spec));
+        for (uint32_t i = 0; i < SMS; i++)
+            v[r * (1 + SMS) + 1 + i] = (uint32_t)(gbps[i] * RUN_NS / probe_access_bytes(&spec));
     }
+}
+
+/* Adds a READ with this throughput, in equal parts of all SMs that read. */
+static void add_read(struct probe_spec spec, uint64_t bytes, double gbps)
+{
+    double parts[SMS] = {0};
+    uint32_t readers = 0;
+
+    for (uint32_t i = 0; i < SMS; i++)
+        readers += spec.window_of_sm[i] != PROBE_SM_IDLE;
+    for (uint32_t i = 0; i < SMS; i++)
+        if (spec.window_of_sm[i] != PROBE_SM_IDLE)
+            parts[i] = gbps / readers;
+    add_read_by_sm(spec, bytes, parts);
 }
 
 static void add_curve(enum memory_kind kind, const double (*points)[2], uint32_t count)
@@ -153,6 +169,30 @@ static void the_cliff_lies_at_nine_tenths(void **state)
     assert_int_equal(m->curve_count, CLIFF);
     assert_true(m->curve[CLIFF - 1].by_group_gbps.v > 2 * m->curve[CLIFF - 1].by_sm_gbps.v);
     assert_int_equal(fp.memory[MEMORY_MANAGED_HOST - 1].probed_bytes.reason, REASON_NOT_MEASURED);
+}
+
+/* A job in windows ends with its slowest window. A window is slow if its SMs get a smaller share
+ * than the SMs of a group get of the link within the reach. */
+static void a_job_in_windows_is_as_fast_as_its_slowest_window(void **state)
+{
+    static const double within[SMS] = {13, 13, 11, 11};
+    static const double slow[SMS] = {20, 20, 5, 5};
+    static struct fingerprint fp;
+    struct probe_spec windows = read_spec(MEMORY_HOST_PINNED);
+    const struct memory_facts *m;
+
+    (void)state;
+    add_curve(MEMORY_HOST_PINNED, cliff, CLIFF);
+    add_read_by_sm(read_spec(MEMORY_HOST_PINNED), 256 * MIB, within);
+    windows.window_count = 2;
+    windows.window_of_sm[2] = windows.window_of_sm[3] = 1;
+    add_read_by_sm(windows, 672 * MIB, within);
+    add_read_by_sm(windows, 1024 * MIB, slow);
+    m = derive(&fp, MEMORY_HOST_PINNED);
+    assert_true(fabs(m->curve[CLIFF - 2].by_group_gbps.v - 48) < 0.1);
+    assert_true(fabs(m->curve[CLIFF - 1].by_group_gbps.v - 50 * (5 / 12.5) / (11 / 12.0)) < 0.1);
+    assert_int_equal(m->windows_reach_bytes.v, 672 * MIB);
+    assert_int_equal(m->windows_onset_bytes.v, 1024 * MIB);
 }
 
 static void what_is_all_reached_is_at_least_what_was_probed(void **state)
@@ -535,6 +575,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_cliff_lies_at_nine_tenths),
+        TEST(a_job_in_windows_is_as_fast_as_its_slowest_window),
         TEST(what_is_all_reached_is_at_least_what_was_probed),
         TEST(a_curve_that_only_falls_has_no_plateau),
         TEST(the_entry_is_the_shortest_stride_that_always_misses),
