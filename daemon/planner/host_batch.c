@@ -9,6 +9,11 @@
  * predicted within some 10 % (tests/bench/bench_host_strategies.py). */
 static const double WORTH = 1.1;
 
+/* The share of a miss that a miss costs while a scope is loaded. The entries of a scope share few
+ * lines of page tables, which stay close to the page walker. On H200s and an H100 the share was 0.6
+ * to 0.87, for batches of 64 to 512-byte rows with 0.5 to 8 rows per entry (docs/planner.md). */
+static const double LOADING = 0.72;
+
 /* Returns the nanoseconds of a miss of one entry: a read of 128 bytes in the first region that is
  * mostly out of reach, or in the largest region, divided by the share of reads that miss. */
 static double miss_ns(const struct memory_facts *m)
@@ -28,28 +33,30 @@ static double miss_ns(const struct memory_facts *m)
            (1 - (double)m->reach_bytes.v / (double)p->region_bytes);
 }
 
-/* Returns the nanoseconds in which the TLB loads each entry that rows in `bytes` touch once. Rows
- * touch E (1 - exp(-rows / E)) of E entries on average. */
-static double loads_ns(const struct memory_facts *m, uint64_t bytes, double rows)
+/* Returns the entries that rows in `bytes` touch: E (1 - exp(-rows / E)) of E entries on
+ * average. */
+static double touched(const struct memory_facts *m, uint64_t bytes, double rows)
 {
     const double entries = (double)bytes / (double)m->entry_bytes.v;
 
-    return entries * (1 - exp(-rows / entries)) * miss_ns(m);
+    return entries * (1 - exp(-rows / entries));
 }
 
-/* Returns the nanoseconds in which the TLB, which contains nothing of the scope, translates the
- * rows of a pass. Each entry is loaded once if the scope is within the reach. Otherwise each row
- * misses until the TLB is full, and then takes `row_ns`. */
-static double translation_ns(const struct memory_facts *m, uint64_t scope, double rows,
-                             double row_ns)
+/* Returns the nanoseconds of the rows of a pass, whose TLB contains nothing of the scope at first.
+ * Within the reach each entry is loaded once, and the other rows hit. In a longer scope each row
+ * misses until the TLB is full. Then rows take `row_ns`, the time of a job that stays in the
+ * scope. */
+static double rows_ns(const struct memory_facts *m, uint64_t scope, double rows, double row_ns)
 {
     const double entries = (double)scope / (double)m->entry_bytes.v;
     const double reached = (double)m->reach_bytes.v / (double)scope;
 
-    if (reached >= 1)
-        return loads_ns(m, scope, rows);
+    if (reached >= 1) {
+        const double loads = touched(m, scope, rows);
+        return fmax(rows * row_ns, loads * LOADING * miss_ns(m) + (rows - loads) * row_ns);
+    }
     const double until_full = fmin(rows, -entries * log(1 - reached));
-    return until_full * miss_ns(m) + (rows - until_full) * row_ns;
+    return fmax(rows * row_ns, until_full * miss_ns(m) + (rows - until_full) * row_ns);
 }
 
 /* Returns the nanoseconds of a launch, or of its scan of the whole input if that takes longer. */
@@ -63,8 +70,7 @@ static double scan_ns(const struct host_batch *b)
 }
 
 /* Returns the nanoseconds of a batch in `passes` passes, or 0 if the cost of such a scope is not
- * known. A pass scans the whole input. It accesses its share of the rows as fast as a job that
- * stays in the scope, but not faster than the TLB translates them. */
+ * known. A pass scans the whole input and accesses its share of the rows. */
 static double passes_ns(const struct host_batch *b, uint64_t passes)
 {
     const uint64_t scope = (b->request->bytes - 1) / passes + 1;
@@ -73,8 +79,7 @@ static double passes_ns(const struct host_batch *b, uint64_t passes)
 
     if (!IS_KNOWN(row))
         return 0;
-    return (double)passes *
-           (fmax(rows * row.v, translation_ns(b->memory, scope, rows, row.v)) + scan_ns(b));
+    return (double)passes * (rows_ns(b->memory, scope, rows, row.v) + scan_ns(b));
 }
 
 /* Returns the nanoseconds below which another strategy is worth its effort, or 0 if they are not
@@ -108,7 +113,7 @@ uint64_t host_batch_passes(const struct host_batch *b, double *out_ns)
 double host_batch_sorted_ns(const struct host_batch *b)
 {
     const double rows = (double)b->request->accesses;
-    const double loads = loads_ns(b->memory, b->request->bytes, rows);
+    const double loads = touched(b->memory, b->request->bytes, rows) * miss_ns(b->memory);
     const double ns = fmax(rows * b->cost->in_reach_ns.v, loads) + scan_ns(b);
 
     return IS_KNOWN(b->cost->in_reach_ns) && ns < worth_ns(b) ? ns : 0;
