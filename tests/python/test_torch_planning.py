@@ -90,9 +90,8 @@ def host_answer(*choices):
 
 @case
 def the_plan_of_host_memory_is_its_first_choice():
-    groups = {"topology": {"groups": [{"sms": [0, 1, 5]}, {"sms": [2]}]},
-              "memory": [{"kind": "host-pinned", "windows_reach_bytes": 2000}]}
-    none = {"topology": {"groups": []}, "memory": []}
+    groups = {"topology": {"groups": [{"sms": [0, 1, 5]}, {"sms": [2]}]}}
+    none = {"topology": {"groups": []}}
     ways = host_answer(("managed-host", "naive", 49.0, 0, 0), ("host-pinned", "windows", 48.0, 2, 0),
                        ("host-registered", "naive", 47.0, 0, 0), ("host-pinned", "scopes", 30.0, 0, 100),
                        ("host-pinned", "sorted", 60.0, 0, 0),  # reach.torch does not sort
@@ -107,8 +106,6 @@ def the_plan_of_host_memory_is_its_first_choice():
         assert planning.read_host(ways, groups, job).in_flight_bytes == bytes_
     found = planning.read_host(ways, none, job)
     assert (found.strategy, found.gbps) == ("scopes", {"scopes": 30.0, "naive": 4.0})
-    longer = dataclasses.replace(job, table_bytes=1001)  # a group reaches one window, but not two
-    assert planning.read_host(ways, groups, longer).strategy == "scopes"
     short = dataclasses.replace(job, accesses=100)  # a pass takes less time than its launch
     assert planning.read_host(ways, none, short).strategy == "naive"
     found = planning.read_host(ways, groups, dataclasses.replace(job, kind="managed"))
@@ -127,7 +124,7 @@ def a_request_about_host_memory_has_the_input_and_the_output_of_the_job():
             return found
 
         def fingerprint(self, gpu):
-            return {"topology": {"groups": []}, "memory": []}
+            return {"topology": {"groups": []}}
 
     source = Host()
     for written in (4.0, 0.125, 0.0):  # a gather, bags of 32 rows, and additions

@@ -4,10 +4,10 @@ A pass (`*_scope`) has one program per piece of the input. It scans every index 
 from `lo` to below `hi`. Naive is one pass over all rows, and scopes are several passes.
 
 A launch in windows (`*_windows`) has the number of programs that the GPU runs at once. A program finds the window of
-the SM that it runs on and draws pieces from that window's queue until it is empty. Then it takes the next window, so
-the result never depends on the SMs of the programs. Queues are counters, one per 128 bytes, that advance by DRAW
-pieces. The next piece is drawn and its indices are loaded while the rows of the current one are in flight. Draws are
-relaxed atomics, because an acquire or release would wait for the stores before it.
+the SM that it runs on and draws pieces from that window's queue until it is empty. Then it may take the next window
+(`_helps`), so the result never depends on the SMs of the programs. Queues are counters, one per 128 bytes, that advance
+by DRAW pieces. The next piece is drawn and its indices are loaded while the rows of the current one are in flight.
+Draws are relaxed atomics, because an acquire or release would wait for the stores before it.
 
 Rows lie at 64-bit offsets. An index outside of the table is in no range, so its row is neither read nor written.
 """
@@ -70,6 +70,17 @@ def _draw_close(queues, w, pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, AH
     return piece
 
 
+@triton.jit
+def _helps(queues, w, pieces, turn, LATE: tl.constexpr):
+    """Returns whether a program works in window w, after `turn` other windows. With LATE it does so only if less than
+    half of the pieces are drawn, because a group reaches its own window, but not two windows. Programs that have begun a
+    window finish it, so nothing is left out."""
+    helps = turn >= 0
+    if LATE:
+        helps = (tl.load(queues + w * QUEUE_STRIDE, volatile=True) * 2 < pieces) | (turn == 0)
+    return helps
+
+
 # ---- rows copied out -----------------------------------------------------------------------------
 
 @triton.jit
@@ -111,12 +122,14 @@ def copy_scope(index, table, out, count, lo, hi, WORDS: tl.constexpr, PADDED: tl
 @triton.jit(do_not_specialize=["count", "pieces"])
 def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
                  DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr,
-                 AHEAD: tl.constexpr = 0):
+                 AHEAD: tl.constexpr = 0, LATE: tl.constexpr = False):
     w = first_window(window_of_sm)
-    for _ in range(WINDOWS):
+    for turn in range(WINDOWS):
         lo = tl.load(bounds + w)
         hi = tl.load(bounds + w + 1)
-        piece = _draw_close(queues, w, pieces, WINDOWS, DRAW, AHEAD)
+        piece = pieces
+        if _helps(queues, w, pieces, turn, LATE):
+            piece = _draw_close(queues, w, pieces, WINDOWS, DRAW, AHEAD)
         i = _indices(index, count, piece, ROWS)
         while piece < pieces:
             mask = _row_mask((i >= lo) & (i < hi), WORDS, PADDED)
@@ -223,15 +236,17 @@ def bag_scope(index, offsets, weights, table, out, stride, bags, last, total, pa
 def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, bounds, window_of_sm, queues, pieces,
                 WINDOWS: tl.constexpr, DRAW: tl.constexpr, LENGTH: tl.constexpr,
                 WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr, STEPS: tl.constexpr, LANES: tl.constexpr,
-                WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
+                WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, LATE: tl.constexpr = False):
     """Sums bags of LENGTH = STEPS x LANES rows, each of which is one tile. The indices of the next bags are loaded
     meanwhile."""
     w = first_window(window_of_sm)
-    for _ in range(WINDOWS):
+    for turn in range(WINDOWS):
         lo = tl.load(bounds + w)
         hi = tl.load(bounds + w + 1)
         queue = queues + w * QUEUE_STRIDE
-        piece = _draw(queue, DRAW)
+        piece = pieces
+        if _helps(queues, w, pieces, turn, LATE):
+            piece = _draw(queue, DRAW)
         if LENGTH == STEPS * LANES:
             p, valid = _bag_positions(piece, total, LENGTH, BAGS, LANES)
             i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
@@ -279,13 +294,16 @@ def add_scope(index, source, table, count, lo, hi, WORDS: tl.constexpr, PADDED: 
 
 @triton.jit(do_not_specialize=["count", "pieces"])
 def add_windows(index, source, table, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
-                DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr):
+                DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr,
+                LATE: tl.constexpr = False):
     w = first_window(window_of_sm)
-    for _ in range(WINDOWS):
+    for turn in range(WINDOWS):
         lo = tl.load(bounds + w)
         hi = tl.load(bounds + w + 1)
         queue = queues + w * QUEUE_STRIDE
-        piece = _draw(queue, DRAW)
+        piece = pieces
+        if _helps(queues, w, pieces, turn, LATE):
+            piece = _draw(queue, DRAW)
         i = _indices(index, count, piece, ROWS)
         while piece < pieces:
             mask = _row_mask((i >= lo) & (i < hi), WORDS, PADDED)

@@ -19,17 +19,20 @@ import triton
 
 import reach
 from reach._locks import Lock
-from reach.torch import fallback, host, kernels, shapes
+from reach.torch import fallback, host, kernels, shapes, streams
 from reach.torch.planning import HostJob, Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
 from reach.torch.shapes import Shape
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU tensors: for tests
-# A kernel keeps about this number of bytes of a table at the host in flight. They fill the link, and a matrix product on
-# other SMs keeps 96 % of its speed (docs/measurements/host-tables-h200-71c8ba62-2026-11-27/strategies.txt). More of them
-# delay the reads of other kernels. Short batches are done before that matters, and get a launch without a queue.
+# A kernel on a part of the SMs (divide_sms) keeps about this number of bytes of a table at the host in flight. They fill
+# the link, and a matrix product on other SMs keeps 96 % of its speed
+# (docs/measurements/host-tables-h200-71c8ba62-2026-11-27/strategies.txt). More of them delay the reads of other kernels.
 IN_FLIGHT = 1 << 19
 PLANNED = 8  # times the bytes that fill the link according to a plan, if that is more: 8 times 62 kB for an H200
-SHORT = 8  # times IN_FLIGHT
+# A kernel on all SMs keeps this many times as much in flight. Rows of 256 bytes in 96 GiB then have 50.1 GB/s on an H200,
+# instead of 47.4.
+WHOLE_GPU = 4
+SHORT = 8  # times IN_FLIGHT; shorter batches are done before their reads matter to others, and get a launch without a queue
 STOCK = "stock"
 
 
@@ -40,7 +43,7 @@ class Way:
     reach together. Without both, the tables are processed one by one. In windows with runs `window_of_sm` has the first
     table of an SM's run. `on_host` means that the GPU reads the table over its link. If its bounds are on the device, a
     naive way is a launch in one window, with few programs. `in_flight` is the number of bytes of a table at the host that
-    a launch keeps in flight."""
+    a launch on a part of the SMs keeps in flight."""
     strategy: str
     reason: str
     bounds: Tuple[int, ...] = ()
@@ -320,15 +323,16 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
     `arguments`."""
     pieces = triton.cdiv(items, shape.items)
     device = arguments[0].device
-    at_once = max(1, way.in_flight // piece_bytes) if way.on_host and piece_bytes else pieces
+    in_flight = way.in_flight * (1 if not way.on_host or streams.is_part(device) else WHOLE_GPU)
+    at_once = max(1, in_flight // piece_bytes) if way.on_host and piece_bytes else pieces
     with on(device):
-        if way.in_windows or (way.bounds_there is not None and pieces > SHORT * at_once):
+        if way.in_windows or (way.bounds_there is not None and pieces * piece_bytes > SHORT * way.in_flight):
             queues = torch.zeros(way.parts * kernels.QUEUE_STRIDE.value, dtype=torch.int32, device=device)
             programs = min(way.sm_count * shape.per_sm, pieces * way.parts)
             if way.on_host:
                 programs = min(programs, max(at_once, way.sm_count if way.in_windows else 1) * way.parts)
             windows[(programs,)](*arguments, way.bounds_there, way.window_of_sm, queues, pieces,
-                                 WINDOWS=way.parts, DRAW=shape.draw, num_warps=shape.warps,
+                                 WINDOWS=way.parts, DRAW=shape.draw, num_warps=shape.warps, LATE=way.on_host,
                                  **({"AHEAD": max(1, shape.ahead // shape.items)} if shape.ahead else {}), **constants)
             return
         for part in range(way.parts):

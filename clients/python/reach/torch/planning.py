@@ -134,10 +134,6 @@ def read_host(answer: Any, fingerprint: Any, job: HostJob) -> Plan:
         choices.remove(by_name.pop("windows"))
     if not choices:
         raise NoPlan("windows need the groups of SMs, which are not known")
-    # A group that is done works in the window of another group too, so groups must reach two windows.
-    reached = next((m["windows_reach_bytes"] for m in fingerprint["memory"] if m["kind"] == choices[0]["kind"]), None) or 0
-    if 2 * job.table_bytes > reached and "scopes" in by_name:
-        choices.sort(key=lambda choice: choice["strategy"] != "scopes")
     of_sm = {sm: number for number, sms in enumerate(groups) for sm in sms}
     ends = itertools.accumulate(len(sms) for sms in groups)
     return Plan(strategy=choices[0]["strategy"], reason=choices[0]["why"],

@@ -40,6 +40,15 @@ def divide_sms(count: int, device: host.Device = None) -> Tuple[torch.cuda.Strea
         return _divided[number, count]
 
 
+def is_part(device: torch.device) -> bool:
+    """Returns whether the current stream of a device is one of divide_sms."""
+    if not _divided:
+        return False
+    current = torch.cuda.current_stream(device).cuda_stream
+    with _lock:
+        return any(current == stream.cuda_stream for pair in _divided.values() for stream in pair)
+
+
 def _divide(count: int, number: int) -> Tuple[torch.cuda.Stream, torch.cuda.Stream]:
     try:
         from cuda.bindings import driver  # pylint: disable=import-outside-toplevel
