@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    RUNS = 64, /* least number of runs that are kept, if there are so many blocks */
+    RUNS = 64, /* least number of runs that are kept, if there are this many blocks */
     BLOCK_BITS = 44
 };
 
