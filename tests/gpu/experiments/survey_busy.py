@@ -95,10 +95,11 @@ class Clock:
 class Daemon:
     """A separate reachd, with an empty database."""
 
-    def __init__(self, out, simulate):
+    def __init__(self, out, simulate, options=("--no-measure-on-start",), log_name="daemon.txt"):
+        self.began = time.monotonic()
         self.folder = tempfile.mkdtemp(prefix="reach-busy-")
-        self.log_path = os.path.join(out, "daemon.txt")
-        command = [common.REACHD, "--listen", "127.0.0.1:0", "--socket", "none", "--no-measure-on-start",
+        self.log_path = os.path.join(out, log_name)
+        command = [common.REACHD, "--listen", "127.0.0.1:0", "--socket", "none", *options,
                    "--state", os.path.join(self.folder, "reachd.db")]
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(command + (["--simulate", simulate] if simulate else []),
@@ -279,6 +280,10 @@ class Quiet:
         if job["state"] == "failed":
             slug = job["error"]["slug"]
             return ("disturbed" if slug in BUSY_SLUGS else "failed"), slug + ": " + job["error"]["text"]
+        return self.judge(own)
+
+    def judge(self, own):
+        """Returns (verdict, reason) of a fingerprint."""
         found = test_load.structure_of(own)
         differing = test_load.wrong_values(found, self.structure)
         fewer = len(own["tlb"]["levels"]) < len(self.fp["tlb"]["levels"])
@@ -326,6 +331,13 @@ class Records:
         self.observations.close()
 
 
+def lost_seconds(before, alone, first, last):
+    """Returns the time that a neighbor lost, from four answers of progress(): before and after a time without
+    measurements, and before and after the measurements."""
+    speed = (alone[0] - before[0]) / (alone[1] - before[1])
+    return last[1] - first[1] - (last[0] - first[0]) / speed
+
+
 class Row:
     """One row of the table: the measurements beside one neighbor."""
 
@@ -350,13 +362,9 @@ class Row:
                 self.notes.append(text)
 
     def compute_lost(self, before, first, last):
-        """Computes the lost time from three answers of progress(): before and after the time without measurements, and
-        after the measurements."""
-        if not self.seconds or first[0] <= before[0] or last[1] <= first[1]:
-            return
-        alone = (first[0] - before[0]) / (first[1] - before[1])
-        seconds = (last[1] - first[1] - (last[0] - first[0]) / alone) / len(self.seconds)
-        self.lost = "%.2f s %.1f%%" % (seconds, 100 * seconds / 60)
+        if self.seconds and first[0] > before[0] and last[1] > first[1]:
+            seconds = lost_seconds(before, first, first, last) / len(self.seconds)
+            self.lost = "%.2f s %.1f%%" % (seconds, 100 * seconds / 60)
 
     def bad(self):
         return bool(self.counts["wrong"] or any(self.problems.values()) or self.left or self.ended_early)
