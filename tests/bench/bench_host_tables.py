@@ -242,7 +242,7 @@ def step(report, gib):
         found["index_select"] = measured(lambda v, i, o: torch.index_select(v, 0, i, out=o))
         for items in (1, 2, 4, 8, 16, 32, 64, 128):
             for warps in (1, 2, 4, 8):
-                with shapes.forced(shapes.Shape(items, warps)):
+                with shapes.forced(shapes.Shape(items * width // 4, warps)):  # in vectors of 16 bytes
                     found[f"{items} rows, {warps} warps"] = measured(gather)
         name = min(found, key=found.get)
         best = min(best, (found[name], f"{kind}, {name}"))

@@ -41,7 +41,7 @@ try:
     import triton
     import triton.language as tl
     import reach.torch as rt
-    from reach.torch import bag, gather, launch
+    from reach.torch import bag, gather, launch, shapes
     from reach.torch.planning import NoPlan
 except ImportError as missing:
     print(f"not measured: {missing}")
@@ -211,24 +211,55 @@ def run_plain(case, shape, index, offsets, table, out):
                                 SUM=tl.float64 if case.dtype == "float64" else tl.float32, num_warps=warps)
 
 
-def compile_some(cases):
-    """Runs the plain kernels of some cases over a small table, because Triton keeps compiled kernels in files."""
+def compile_some(some):
+    """Runs the kernels of some cases over a small table, because Triton keeps compiled kernels in files."""
+    cases, source = some
+    if source:
+        rt.use(source)
     for case in cases:
         table = torch.zeros(64, case.width, dtype=case.type, device=DEVICE)
         index = torch.zeros(case.bag or 64, dtype=getattr(torch, case.index), device=DEVICE)
-        offsets = torch.tensor([0, index.numel()], dtype=index.dtype, device=DEVICE)
+        offsets = torch.tensor([0, index.numel()], dtype=index.dtype, device=DEVICE) if case.ragged else None
         out = table.new_empty(1 if case.bag else 64, case.width)
         for shape in plain_shapes(case):
             run_plain(case, shape, index, offsets, table, out)
+        compile_reach(case, table, index, offsets, out)
     torch.cuda.synchronize()
 
 
-def compile_all(cases):
+def compile_reach(case, table, index, offsets, out):
+    """Runs the kernels of reach.torch in all shapes, in the way that the plan for the whole table gives."""
+    job = gather.job(table, index) if case.kind == "rows" else bag.job(table, index, case.count, case.bags, False)
+    job = dataclasses.replace(job, table_bytes=case.rows * case.row, accesses=case.count)
+    way = launch.choose("the benchmark", table, job, "", False)
+    call = bag._Bags(table, index, offsets, None, case.bag, True, False)  # pylint: disable=protected-access
+    for shape in [] if way is None else candidates(case, table, out, way.shapes):
+        try:
+            if case.kind == "rows":
+                vector = gather.vector_bytes(case.row, table, out)
+                # pylint: disable-next=protected-access
+                gather._copy(table, index, out, gather._launches(case.row, vector, way, shape))
+            else:
+                vector = gather.vector_bytes(case.row, table)
+                # pylint: disable-next=protected-access
+                bag._run(call, out, bag._launches(call, vector, way, shape, bag.typical(case.count, case.bags)))
+        except Exception as why:  # pylint: disable=broad-except  # a shape that the compiler refuses is left out
+            print(f"# {case}: {shape}: {str(why)[:100]}", flush=True)
+
+
+def candidates(case, table, out, strategy):
+    """Returns the shapes from which reach.torch chooses."""
+    if case.kind == "rows":
+        return shapes.copies(strategy, case.row // gather.vector_bytes(case.row, table, out))
+    return shapes.bags(strategy, case.row // gather.vector_bytes(case.row, table), bag.typical(case.count, case.bags))
+
+
+def compile_all(cases, source):
     workers = max(1, min(16, (os.cpu_count() or 2) - 1))
     begin = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        pool.map(compile_some, [cases[k::workers] for k in range(workers)], 1)
-    print(f"# plain kernels of {len(cases)} cases compiled in {time.monotonic() - begin:.0f} s", flush=True)
+        pool.map(compile_some, [(cases[k::4 * workers], source) for k in range(4 * workers)], 1)
+    print(f"# kernels of {len(cases)} cases compiled in {time.monotonic() - begin:.0f} s", flush=True)
 
 
 # ---- one case ------------------------------------------------------------------------------------
@@ -326,9 +357,8 @@ def measure(case, memory, out, seed):
     index = work.index()
     found = {"case": str(case), **dataclasses.asdict(case), "right": work.right(index)}
     found["strategy"] = chosen(work, index)
-    shapes = plain_shapes(case)
     operations = {"torch": work.torch, "reach": work.reach,
-                  **{f"plain {shape}": (lambda i, s=shape: work.plain(s, i)) for shape in shapes}}
+                  **{f"plain {shape}": (lambda i, s=shape: work.plain(s, i)) for shape in plain_shapes(case)}}
     took = rounds(work, operations, rng)
     median = {name: statistics.median(times) for name, times in took.items()}
     plain = min((name for name in median if name.startswith("plain")), key=lambda name: median[name])
@@ -366,12 +396,9 @@ def predict(found, work, index):
 
 def try_shapes(work, rng):
     """Returns the speed of one pass with each shape that reach.torch chooses from."""
-    shapes = getattr(launch.shapes, "candidates", None)
-    if shapes is None:
-        return {}
     found = {}
-    for shape in launch.shapes.candidates("copy" if work.case.kind == "rows" else "bag", "naive", work.case.row):
-        with launch.shapes.forced(shape):
+    for shape in candidates(work.case, work.table, work.out, "naive"):
+        with shapes.forced(shape):
             took = rounds(work, {"one": lambda i: work.reach(i, "naive")}, rng, 3)
         found[str(tuple(shape))] = work.case.count / statistics.median(took["one"]) / 1e9
     return found
@@ -513,7 +540,7 @@ def main():
     size = int(min(free - SPARE_BYTES, options.gib * GIB, LARGEST_GIB * GIB)) // 4096 * 4096
     drawn = [draw_case(number, options.seed, size / GIB) for number in options.only or range(options.cases)]
     if "sweep" in options.part:
-        compile_all(drawn)  # before the memory is taken, because each process has a context
+        compile_all(drawn, options.source)  # before the memory is taken, because each process has a context
     memory = torch.empty(size, dtype=torch.uint8, device=DEVICE)
     for part in memory.split(GIB):
         part.random_(0, 64)  # finite numbers in all types

@@ -280,7 +280,28 @@ def every_row_has_a_shape_that_fits():
             assert found.items >= 1 and found.items & (found.items - 1) == 0
             assert found.items * words <= shapes.ELEMENTS or found.items == 1
     with shapes.forced(shapes.Shape(2, 8)):
-        assert shapes.shape("copy", "windows", 32, 8) == shapes.Shape(2, 8)
+        assert shapes.shape("add", "windows", 32, 8) == shapes.Shape(2, 8)
+        assert shapes.copies("windows", 3) == shapes.bags("naive", 3, 37) == [shapes.Shape(2, 8)]
+
+
+@case
+def candidates_are_distinct_and_fill_their_warps():
+    rng = random.Random(common.SEED)
+    for _ in range(common.count(200)):
+        vectors, rows = rng.randrange(1, 2049), rng.randrange(1, 700)
+        lanes = shapes.bag_lanes(vectors, rows)
+        assert lanes & (lanes - 1) == 0 and lanes <= min(rows, 32) and (lanes == 1 or lanes * vectors <= 32)
+        for strategy in ("naive", "scopes", "windows", "host"):
+            for found in (shapes.copies(strategy, vectors), shapes.bags(strategy, vectors, rows)):
+                assert found and len(set(found)) == len(found)
+                for one in found:
+                    assert one.items & (one.items - 1) == 0 and one.warps & (one.warps - 1) == 0
+            for one in shapes.copies(strategy, vectors):
+                assert one.items >= 32 * one.warps and vectors * one.items < 1 << 32
+            for one in shapes.bags(strategy, vectors, rows):
+                assert one.items * lanes >= 32 * one.warps and 1 <= one.step <= shapes.MOST_STEPS
+                trips = -(-rows // (lanes * one.step))
+                assert trips * one.step * lanes < rows + lanes * trips, "a trip has at most one idle step"
 
 
 # Code that replaces PyTorch and Triton by modules without functions.

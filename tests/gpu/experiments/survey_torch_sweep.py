@@ -9,7 +9,7 @@ All candidates are compiled first, by one process for each core.
   survey_torch_sweep.py [OUT [SECONDS [OPERATION:BYTES:STRATEGY]]]
                                             needs PyTorch, Triton, and REACHD_URL; stops after SECONDS (default 300)
 
-With one operation, row size and strategy ("copy:8:windows") the steps between candidates are finer, and all candidates
+With one operation, row size and strategy ("add:4:windows") the steps between candidates are finer, and all candidates
 are printed.
 """
 import dataclasses
@@ -35,14 +35,10 @@ except ImportError as missing:
 GIB, SPARE, SMALL = 1 << 30, 14 << 30, 64 << 20
 REPEATS = 12
 SHAPES = {  # items, warps, programs per SM, draw, step
-    "copy": ((64, 128, 256, 512, 1024, 2048), (2, 4, 8), (2, 4, 8, 16), (1,), (64,)),
-    "bag": ((1, 2, 4, 8), (1, 2, 4, 8), (4, 8, 16, 32), (1, 4), (16, 32, 64)),
     "add": ((256, 512, 1024, 2048), (4, 8), (2, 4, 8), (1, 8), (64,)),
 }
-FINE = {"copy": ((128, 256, 512, 1024), (4, 8, 16), (1, 2, 3, 4, 5, 6, 8), (1, 4), (64,)),
-        "bag": ((1, 2), (1, 2), (8, 12, 16, 20, 24, 28, 32), (1, 4), (32, 64)),
-        "add": ((512, 1024, 2048), (4, 8, 16), (1, 2, 3, 4, 6, 8), (1, 8), (64,))}
-ROWS = {"copy": (8, 32, 64, 128, 256), "bag": (64, 128, 256), "add": (4,)}
+FINE = {"add": ((512, 1024, 2048), (4, 8, 16), (1, 2, 3, 4, 6, 8), (1, 8), (64,))}
+ROWS = {"add": (4,)}
 WARPS = 64         # of an SM
 MOST = 64 << 10    # bytes of a piece
 
@@ -51,16 +47,6 @@ def work(operation, row, memory, most=1 << 25):
     """Returns a function that runs the operation with a strategy, and the number of its items, which is at most
     `most`."""
     rows = memory.numel() // row
-    if operation == "copy":
-        count = min(most, GIB // row)
-        table = memory[:rows * row].view(torch.int64).view((rows,) if row == 8 else (rows, row // 8))
-        index = torch.randint(0, rows, (count,), device="cuda")
-        out = table.new_empty((count, *table.shape[1:]))
-        return lambda strategy: rt.gather_rows(table, index, out=out, strategy=strategy), count
-    if operation == "bag":
-        table = memory[:rows * row].view(torch.float16).view(rows, row // 2)
-        index = torch.randint(0, rows, (min(1 << 17, most >> 6), 64), device="cuda")
-        return lambda strategy: rt.embedding_bag(table, index, strategy=strategy), index.numel()
     table = memory[:rows * row].view(torch.float32)
     index = torch.randint(0, rows, (most,), device="cuda")
     ones = torch.ones(most, device="cuda")
@@ -82,7 +68,7 @@ def candidates(operation, row, in_windows):
     items, warps, per_sm, draw, step = SHAPES[operation]
     for shape in itertools.product(items, warps, per_sm if in_windows else per_sm[:1],
                                    draw if in_windows else draw[:1], step):
-        if shape[0] * row > MOST or (operation == "bag" and not shape[1] <= shape[0] <= 2 * shape[1]):
+        if shape[0] * row > MOST:
             continue
         if not in_windows or WARPS // 4 <= shape[1] * shape[2] <= WARPS:
             yield shapes.Shape(*shape)

@@ -8,8 +8,8 @@
     table = reach.torch.host_from(features)               # a table in host memory that kernels read
 
 Each operation requests a plan from reachd once for each GPU and size of table, and follows it: naive, in scopes, or in
-windows by SM group. If there is no plan, or none is needed, PyTorch's own operator is called. A StockOperatorWarning
-then gives the reason, once. The kernels are compiled by Triton, which is part of PyTorch. PyTorch 2.4 is needed, and
+windows by SM group. If there is no plan, or PyTorch's own operator is faster, that operator is called. A
+StockOperatorWarning then gives the reason, once. The kernels are compiled by Triton, which is part of PyTorch. PyTorch 2.4 is needed, and
 2.5 for a plan. docs/torch.md has more.
 """
 try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Optional, Union
 
 import torch
-import triton
 
 from reach.torch import arguments, fallback, host, kernels, launch, shapes
 from reach.torch.planning import Job
@@ -43,11 +42,10 @@ def _add(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, strateg
         table.index_add_(0, index, source)
         return
     width = launch.row_bytes(table) // table.element_size()
-    shape = shapes.shape("add", way.shapes, launch.row_bytes(table), width)
-    launch.run(way, kernels.add_scope, kernels.add_windows, index.numel(), shape, index.contiguous(),
-               source.contiguous(), table.detach(), index.numel(),
-               piece_bytes=shape.items * launch.row_bytes(table), WORDS=width,
-               PADDED=triton.next_power_of_2(width), ROWS=shape.items)
+    shape = shapes.shape("add", way.shapes, launch.row_bytes(table), 1)
+    launch.run(way, kernels.add_scope, kernels.add_windows, index.numel() * width, shape, index.contiguous(),
+               source.contiguous(), table.detach(), index.numel(), width,
+               piece_bytes=shape.items * table.element_size(), SHIFT=kernels.shift(width), BLOCK=shape.items)
 
 
 _op = torch.library.custom_op(

@@ -1,9 +1,10 @@
 """embedding_bag: sums or means of bags of rows.
 
 The order of additions is fixed, so a result is the same in every run. A bag has P sums, and P is a power of two. Each
-sum is of every P-th row, and the sums are added as a tree. In scopes and windows the sums of the parts of the table
-are then added, in the order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they
-differ from PyTorch's, and naive from windows, in the last bits.
+sum is of every P-th row, and the sums are added as a tree. P follows from the bytes of a row and the average length of
+bags; shapes that are measured do not change P. In scopes and windows the sums of the parts of the table are then added,
+in the order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they differ from
+PyTorch's, and naive from windows, in the last bits.
 """
 from __future__ import annotations
 
@@ -13,16 +14,13 @@ import torch
 import triton
 import triton.language as tl
 
-from reach.torch import arguments, fallback, host, kernels, launch, shapes
+from reach.torch import arguments, fallback, host, kernels, launch, shapes, tuning
 from reach.torch.add import index_add_
-from reach.torch.gather import STOCK_ROW_BYTES, STOCK_ROWS, gather_rows
+from reach.torch.gather import gather_rows, vector_bytes
 from reach.torch.planning import Job
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 BLOCK = 1024   # numbers of a program that adds parts
-WARP_BYTES = 512  # of a load of 16 bytes a thread
-SUMS = 1024    # numbers that a warp adds up at a time
-_OFFSETS, _SAME = 0, -1  # LENGTH of bags that have offsets, and of bags of a length that is not compiled
 
 
 def job(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool) -> Job:
@@ -35,36 +33,11 @@ def job(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted
                written_bytes=row * per_row, output_bytes=2 * 4 * width * per_row)
 
 
-def layout_of(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int) -> Tuple[int, torch.Tensor]:
-    """Returns (LENGTH, the offsets or a tensor that is not read). LENGTH is the bags' length for powers of two only,
-    because each value is compiled."""
-    if offsets is not None:
-        return _OFFSETS, offsets.contiguous()
-    return (length if length & (length - 1) == 0 else _SAME), index
-
-
-def average(numbers: int, bags: int) -> int:
-    """Returns the average length of this many bags, rounded up to a power of two."""
-    return 1 << max(0, numbers // max(1, bags) - 1).bit_length()
-
-
-def bags_of_tile(shape: shapes.Shape, rows: int, width: int) -> int:
-    """Returns the bags of a tile, for bags of `rows` rows and rows of `width` numbers, both powers of two. A program
-    has shape.step rows in flight together, of one long bag or of several short ones."""
-    return max(shape.items, min(shape.step // min(shape.step, rows), SUMS * shape.warps // width))
-
-
-def lanes_of_tile(shape: shapes.Shape, rows: int, row_bytes: int, bags: int) -> int:
-    """Returns the rows of each bag that the warps load at once, 16 bytes a thread."""
-    return max(1, min(shape.step, rows, WARP_BYTES * shape.warps // (row_bytes * bags)))
-
-
-def tile(shape: shapes.Shape, rows: int, row_bytes: int, width: int) -> Dict[str, int]:
-    """Returns the shape of a tile for bags of `rows` rows and rows of row_bytes and `width` numbers, all powers of two.
-    LANES rows of each of BAGS bags are loaded at once, and a tile has STEPS of these."""
-    bags = bags_of_tile(shape, rows, width)
-    lanes = lanes_of_tile(shape, rows, row_bytes, bags)
-    return {"BAGS": bags, "LANES": lanes, "STEPS": min(shape.step, rows) // lanes}
+def typical(numbers: int, bags: int) -> int:
+    """Returns the average length of this many bags, rounded up to three significant bits."""
+    length = max(1, -(-numbers // max(1, bags)))
+    unit = 1 << max(0, length.bit_length() - 3)
+    return -(-length // unit) * unit
 
 
 def add_parts(parts: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
@@ -76,42 +49,85 @@ def add_parts(parts: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 
 
 class _Launches(NamedTuple):
-    """The data that does not change between calls with tensors of the same kind."""
+    """The data that does not change between calls with tensors of the same kind. A row has `vectors` vectors."""
     way: launch.Way
     shape: shapes.Shape
+    vectors: int
     piece_bytes: int
     constants: Dict[str, Any]
 
 
-def _prepare(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool, mean: bool,
-             strategy: str) -> Optional[_Launches]:
-    """Prepares the launches. Returns None if the stock operator is used instead."""
-    work = job(table, index, rows, bags, weighted)
-    way = launch.choose("embedding_bag", table, work, strategy, work.row_bytes >= STOCK_ROW_BYTES or rows <= STOCK_ROWS)
+class _Bags(NamedTuple):
+    """The arguments of a call: bags of `length` rows, or with offsets, which may have the end of the last bag."""
+    table: torch.Tensor
+    index: torch.Tensor
+    offsets: Optional[torch.Tensor]
+    weights: Optional[torch.Tensor]
+    length: int
+    has_end: bool
+    mean: bool
+
+    @property
+    def bags(self) -> int:
+        return self.index.shape[0] // self.length if self.offsets is None else self.offsets.shape[0] - int(self.has_end)
+
+    def new_out(self) -> torch.Tensor:
+        return self.table.new_empty((self.bags, self.table.shape[1]))
+
+
+def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, rows: int) -> _Launches:
+    table = call.table
+    vectors = launch.row_bytes(table) // vector
+    lanes = shapes.bag_lanes(vectors, rows)
+    return _Launches(way, shape, vectors, shape.items * lanes * shape.step * vector, {
+        "RAGGED": call.offsets is not None, "W": vector // table.element_size(), "BLOCK": shape.items, "LANES": lanes,
+        "STEPS": shape.step, "WEIGHTED": call.weights is not None, "MEAN": call.mean,
+        "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32})
+
+
+def _prepare(call: _Bags, rows: int, vector: int, strategy: str) -> Optional[_Launches]:
+    """Prepares the launches for `rows` rows in all bags. Returns None if the stock operator is used instead."""
+    table, index = call.table, call.index
+    way = launch.choose("embedding_bag", table, job(table, index, rows, call.bags, call.weights is not None), strategy,
+                        False)
     if way is None:
         return None
-    width = table.shape[1]
-    padded = triton.next_power_of_2(width)
-    shape = shapes.shape("bag", way.shapes, work.row_bytes, width)
-    constants = tile(shape, average(rows, bags), padded * table.element_size(), padded)
-    piece_bytes = constants["BAGS"] * constants["LANES"] * constants["STEPS"] * work.row_bytes
-    return _Launches(way, shape._replace(items=constants["BAGS"]), piece_bytes, {
-        "WIDTH": width, "PADDED": padded, "WEIGHTED": weighted, "MEAN": mean,
-        "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32, **constants})
+    vectors, each = launch.row_bytes(table) // vector, typical(rows, call.bags)
+    made = {shape: _launches(call, vector, way, shape, each) for shape in shapes.bags(way.shapes, vectors, each)}
+    out: Optional[torch.Tensor] = None
+
+    def run(shape: tuning.Candidate) -> torch.Tensor:
+        nonlocal out
+        if shape is None:
+            return stock(*call)
+        if out is None:
+            out = call.new_out()
+        return _run(call, out, made[shape])
+
+    may_be_stock = not strategy and way.strategy == "naive" and not way.on_host
+    work = ("bag", way.shapes, way.on_host, vectors, vector, table.dtype, index.element_size(), each,
+            call.offsets is not None, call.weights is not None, call.mean, tuning.size_class(rows),
+            tuning.size_class(table.numel() * table.element_size()))
+    shape = tuning.pick(table.device, work, [*made, *([None] if may_be_stock else [])], run)
+    if shape is None:
+        fallback.say("embedding_bag", way.reason)
+        return None
+    return made[shape]
 
 
-def _run(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
-         weights: Optional[torch.Tensor], length: int, has_end: bool, out: torch.Tensor, found: _Launches) -> None:
-    bags, way = out.shape[0], found.way
-    fixed, starts = layout_of(index, offsets, length)
+def _run(call: _Bags, out: torch.Tensor, found: _Launches) -> torch.Tensor:
+    bags, way, table, index = out.shape[0], found.way, call.table, call.index
     parts = out if way.parts == 1 else out.new_empty(
         (way.parts, *out.shape), dtype=torch.float64 if table.dtype == torch.float64 else torch.float32)
-    last = length if offsets is None else bags if has_end else bags - 1
-    launch.run(way, kernels.bag_scope, kernels.bag_windows, bags, found.shape, index.contiguous(), starts,
-               index if weights is None else weights.contiguous(), table.detach(), parts, parts.stride(-2), bags, last,
-               index.numel(), piece_bytes=found.piece_bytes, numbered=True, LENGTH=fixed, **found.constants)
+    last = call.length if call.offsets is None else bags if call.has_end else bags - 1
+    launch.run(way, kernels.bag_scope, kernels.bag_windows, bags * found.vectors, found.shape, index.contiguous(),
+               index if call.offsets is None else call.offsets.contiguous(),
+               index if call.weights is None else call.weights.contiguous(), table.detach(), parts, parts.stride(-2),
+               bags, last, index.numel(), found.vectors, piece_bytes=found.piece_bytes, numbered=True,
+               **found.constants)
     if way.parts > 1:
         add_parts(parts, out)
+    return out
 
 
 def _cut(index: torch.Tensor, offsets: torch.Tensor, weights: Optional[torch.Tensor]
@@ -129,17 +145,13 @@ def stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tens
                                              per_sample_weights=like, include_last_offset=has_end)
 
 
-def _bags(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int, has_end: bool) -> int:
-    return index.shape[0] // length if offsets is None else offsets.shape[0] - int(has_end)
-
-
 def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int, bags: int, more: Tuple[Any, ...],
                find: Callable[[], Any]) -> Any:
     """Returns the result of `find` for sums of `numbers` rows in this many bags. `find` is called once for each kind of
     call, because a small batch takes longer to plan than to sum. `more` holds the other values on which the result
     depends.
     """
-    kind = ("bag", index.device, index.dtype, max(0, numbers - 1).bit_length(), average(numbers, bags), more,
+    kind = ("bag", index.device, index.dtype, max(0, numbers - 1).bit_length(), typical(numbers, bags), more,
             *((t.device, t.dtype, t.shape, t.is_contiguous(), host.kind_of(t)) for t in tables))
     return launch.remember(kind, find, index.device)
 
@@ -149,7 +161,8 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
                   out: Optional[torch.Tensor] = None, rows: Optional[int] = None) -> torch.Tensor:
     """Sums bags by a kernel or the stock operator. `out` has bags x width, with the numbers of a row adjacent. `rows`
     is the approximate number of indices in bags. It is given if offsets cover only a part of the index."""
-    count, bags = rows or index.numel(), _bags(index, offsets, length, has_end)
+    call = _Bags(table, index, offsets, weights, length, has_end, mean)
+    count, bags = rows or index.numel(), call.bags
     found: Optional[_Launches] = None
     if index.numel() == 0 or table.numel() == 0:
         return table.new_zeros((bags, table.shape[1])) if out is None else out.zero_()
@@ -159,23 +172,21 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
     if why:
         fallback.say("embedding_bag", why)
     elif table.device == index.device:
-        found = remembered((table,), index, count, bags, (weights is not None, mean, strategy),
-                           lambda: _prepare(table, index, count, bags, weights is not None, mean, strategy))
+        vector = vector_bytes(launch.row_bytes(table), table)
+        found = remembered((table,), index, count, bags, (weights is not None, offsets is None, vector, mean, strategy),
+                           lambda: _prepare(call, count, vector, strategy))
     if found is None:
         if out is not None and offsets is not None:
             index, offsets, weights = _cut(index, offsets, weights)
         sums = stock(table, index, offsets, weights, length, has_end, mean)
         return sums if out is None else out.copy_(sums)
-    if out is None:
-        out = table.new_empty((bags, table.shape[1]))
-    _run(table, index, offsets, weights, length, has_end, out, found)
-    return out
+    return _run(call, call.new_out() if out is None else out, found)
 
 
 def _fake(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
           weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool, strategy: str) -> torch.Tensor:
     del weights, mean, strategy
-    return table.new_empty((_bags(index, offsets, length, has_end), table.shape[1]))
+    return _Bags(table, index, offsets, None, length, has_end, False).new_out()
 
 
 def _save(ctx: Any, inputs: Tuple[Any, ...], output: torch.Tensor) -> None:

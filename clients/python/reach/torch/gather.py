@@ -1,84 +1,133 @@
 """gather_rows, index_select and embedding: rows of a table copied out by index, bit by bit.
 
-A row is copied as words of 4 bytes, or as one word if it has 8 bytes. The words have 1 or 2 bytes if the row is not a
-multiple of 4. Triton combines the words into loads of 16 bytes if rows are aligned to 16 bytes.
+A row is copied as vectors of 16, 8, 4, 2 or 1 bytes: the most that the row and the addresses of both tensors are
+multiples of.
 """
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple, Union
+import math
+from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 
 import torch
-import triton
 
-from reach.torch import arguments, fallback, host, kernels, launch, shapes
+from reach.torch import arguments, fallback, host, kernels, launch, shapes, tuning
 from reach.torch.add import index_add_
 from reach.torch.planning import Job
 
-_WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-# PyTorch's kernel for tables of two dimensions copies 1.65 G rows/s of any length (docs/measurements, H200). If rows
-# have this length or more, the kernel is as fast as memory. The kernel for one dimension is a plain gather.
-STOCK_ROW_BYTES = 2048
-STOCK_ROWS = 1 << 15  # up to this many rows PyTorch's operators are done before a kernel of Triton is launched
-SECTOR = 32           # bytes that memory moves at least
+_WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int32}  # of vectors of these bytes
 
 
-def _word(row: int, *tensors: torch.Tensor) -> int:
-    """Returns the bytes of a word, which divide the row and all addresses."""
+def vector_bytes(row: int, *tensors: torch.Tensor) -> int:
+    """Returns the bytes of a vector, which divide the row and all addresses."""
     together = row
     for t in tensors:
         together |= t.data_ptr()
-    if row == 8 and together % 8 == 0:
-        return 8
-    return next(size for size in (4, 2, 1) if together % size == 0)
+    return min(16, together & -together)
 
 
-def _as_words(t: torch.Tensor, size: int) -> torch.Tensor:
+def _as_words(t: torch.Tensor, vector: int) -> torch.Tensor:
     flat = t.detach().view(-1)
-    return flat if flat.dtype == _WORDS[size] else flat.view(_WORDS[size])
+    return flat if flat.dtype == _WORDS[vector] else flat.view(_WORDS[vector])
 
 
 def job(table: torch.Tensor, index: torch.Tensor) -> Job:
     """Returns the job of a gather. If several scopes write rows of a sector, each moves it again, and so do windows
     that do not wait for each other."""
     row = launch.row_bytes(table)
+    shared = min(row, shapes.SECTOR - math.gcd(row, shapes.SECTOR))
     return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=index.numel(),
-               input_bytes=index.element_size(), written_bytes=row, output_bytes=row if row < SECTOR else 0,
-               in_step=shapes.shape("copy", "windows", row, 1).ahead > 0)
+               input_bytes=index.element_size(), written_bytes=row, output_bytes=shared,
+               in_step=shapes.ahead(row) > 0)
+
+
+class _Launches(NamedTuple):
+    """The data that does not change between calls with tensors of the same kind. A vector has `vector` bytes."""
+    way: launch.Way
+    shape: shapes.Shape
+    vector: int
+    vectors: int
+    ahead: int
+    constants: Dict[str, Any]
+
+
+def _launches(row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _Launches:
+    vectors = row // vector
+    constants = {"SHIFT": kernels.shift(vectors), "W": vector // _WORDS[vector].itemsize, "BLOCK": shape.items}
+    return _Launches(way, shape, vector, vectors, shapes.ahead(row) * vectors, constants)
+
+
+def _copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, found: _Launches) -> torch.Tensor:
+    count = index.numel()
+    launch.run(found.way, kernels.copy_scope, kernels.copy_windows, count * found.vectors, found.shape,
+               index.contiguous(), _as_words(table, found.vector), _as_words(out, found.vector), count, found.vectors,
+               piece_bytes=found.shape.items * found.vector, ahead=found.ahead, **found.constants)
+    return out
+
+
+def _fastest(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor], way: launch.Way, vector: int,
+             or_stock: bool) -> Optional[_Launches]:
+    """Returns the fastest launches, or None if the stock operator may be used and is faster."""
+    row = launch.row_bytes(table)
+    made = {shape: _launches(row, vector, way, shape) for shape in shapes.copies(way.shapes, row // vector)}
+    to = out
+
+    def run(shape: tuning.Candidate) -> torch.Tensor:
+        nonlocal to
+        if to is None:
+            to = table.new_empty((index.numel(), *table.shape[1:]))
+        if shape is None:
+            return torch.index_select(table, 0, index, out=to)
+        return _copy(table, index, to, made[shape])
+
+    work = ("copy", way.shapes, way.on_host, row, vector, table.element_size(), min(2, table.dim()),
+            index.element_size(), tuning.size_class(index.numel()),
+            tuning.size_class(table.numel() * table.element_size()))
+    shape = tuning.pick(table.device, work, [*made, *([None] if or_stock else [])], run)
+    return None if shape is None else made[shape]
 
 
 def copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, way: launch.Way) -> None:
-    row = launch.row_bytes(table)
-    size = _word(row, table, out)
-    words = row // size
-    shape = shapes.shape("copy", way.shapes, row, words)
-    launch.run(way, kernels.copy_scope, kernels.copy_windows, index.numel(), shape,
-               index.contiguous(), _as_words(table, size), _as_words(out, size), index.numel(),
-               piece_bytes=shape.items * row, WORDS=words, PADDED=triton.next_power_of_2(words), ROWS=shape.items)
+    """Copies rows to `out`, which is contiguous, in this way."""
+    found = _fastest(table, index, out, way, vector_bytes(launch.row_bytes(table), table, out), False)
+    if found is not None:
+        _copy(table, index, out, found)
 
 
-def _choose(table: torch.Tensor, index: torch.Tensor, strategy: str) -> Optional[launch.Way]:
+def _prepare(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor], vector: int,
+             strategy: str) -> Optional[_Launches]:
+    """Prepares the launches. Returns None if the stock operator is used instead."""
+    way = launch.choose("gather_rows", table, job(table, index), strategy, False)
+    if way is None:
+        return None
+    found = _fastest(table, index, out, way, vector, not strategy and way.strategy == "naive" and not way.on_host)
+    if found is None:
+        fallback.say("gather_rows", way.reason)
+    return found
+
+
+def _choose(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor],
+            strategy: str) -> Optional[_Launches]:
     why = launch.unfit(table)
+    row = 0 if why else launch.row_bytes(table)
     if why or index.numel() == 0 or table.numel() == 0 or index.device != table.device:
         if why and strategy not in ("", launch.STOCK):
             raise RuntimeError(f"reach.torch.gather_rows: cannot use strategy {strategy}: {why}")
         if why:
             fallback.say("gather_rows", why)
         return None  # without anything to copy, and for errors: as PyTorch does it
+    vector = vector_bytes(row, table) if out is None else vector_bytes(row, table, out)
     kind = ("copy", table.device, table.dtype, table.shape, index.dtype, (index.numel() - 1).bit_length(), strategy,
-            host.kind_of(table))
-    way: Optional[launch.Way] = launch.remember(kind, lambda: launch.choose(
-        "gather_rows", table, job(table, index), strategy,
-        table.dim() == 1 or launch.row_bytes(table) >= STOCK_ROW_BYTES or index.numel() <= STOCK_ROWS), table.device)
-    return way
+            vector, host.kind_of(table))
+    found: Optional[_Launches] = launch.remember(kind, lambda: _prepare(table, index, out, vector, strategy),
+                                                 table.device)
+    return found
 
 
 def _gather(table: torch.Tensor, index: torch.Tensor, strategy: str) -> torch.Tensor:
-    way = _choose(table, index, strategy)
-    if way is None:
+    found = _choose(table, index, None, strategy)
+    if found is None:
         return torch.index_select(table, 0, index)
-    out = table.new_empty((index.numel(), *table.shape[1:]))
-    copy(table, index, out, way)
-    return out
+    return _copy(table, index, table.new_empty((index.numel(), *table.shape[1:])), found)
 
 
 def _fake(table: torch.Tensor, index: torch.Tensor, strategy: str) -> torch.Tensor:
@@ -132,10 +181,10 @@ def gather_rows(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor,
         raise ValueError("out must be contiguous")
     if torch.is_grad_enabled() and (table.requires_grad or out.requires_grad):
         raise RuntimeError("gather_rows: out= has no gradient; omit out=, or use torch.no_grad()")
-    way = _choose(table, index, strategy)
-    if way is None:
+    found = _choose(table, index, out, strategy)
+    if found is None:
         return torch.index_select(table, 0, index, out=out)
-    copy(table, index, out, way)
+    _copy(table, index, out, found)
     torch.autograd.graph.increment_version(out)
     return out
 

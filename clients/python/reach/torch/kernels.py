@@ -50,19 +50,19 @@ def _of_window(word, w):
 
 
 @triton.jit
-def _draw_close(queues, w, pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, AHEAD: tl.constexpr):
-    """Draws from the queue of window w. With AHEAD there are two windows: their queues are the halves of one word, so a
-    draw also returns the position of the other window. Waits until the other window is at most AHEAD pieces behind, or
-    for POLLS polls, because its SMs may have other work. The part of the index that one window has read is then still
-    in the L2 when the other window reads it."""
-    if AHEAD > 0 and WINDOWS == 2:
+def _draw_close(queues, w, pieces, ahead, WINDOWS: tl.constexpr, DRAW: tl.constexpr, CLOSE: tl.constexpr):
+    """Draws from the queue of window w. With CLOSE and two windows, the queues are the halves of one word, so a draw
+    also returns the position of the other window. Waits until the other window is at most `ahead` pieces behind, or for
+    POLLS polls, because its SMs may have other work. The part of the index that one window has read, and the sectors of
+    the result that both windows write, are then still in the L2 when the other window comes to them."""
+    if CLOSE and WINDOWS == 2:
         both = queues.to(tl.pointer_type(tl.int64))
         one = w.to(tl.int64) * 0 + DRAW
         word = tl.atomic_add(both, one << (32 * w).to(tl.int64), sem="relaxed")
         piece = _of_window(word, w)
         other = _of_window(word, 1 - w)
         polls = 0
-        while (piece < pieces) & (piece - other > AHEAD) & (polls < POLLS):
+        while (piece < pieces) & (piece - other > ahead) & (polls < POLLS):
             other = _of_window(tl.atomic_add(both, one * 0, sem="relaxed"), 1 - w)
             polls += 1
     else:
@@ -82,163 +82,168 @@ def _helps(queues, w, pieces, turn, LATE: tl.constexpr):
 
 
 # ---- rows copied out -----------------------------------------------------------------------------
+#
+# A row has `vectors` vectors of W words, of the longest type that the row and all addresses are multiples of. A piece
+# is BLOCK vectors of the result, so no lane is idle, and a row may lie in two pieces. The number of vectors is an
+# argument, because each constant is compiled; only for powers of two it is the constant 1 << SHIFT.
 
-@triton.jit
-def _indices(index, count, piece, ROWS: tl.constexpr):
-    """Returns the rows of a piece, with -1 past the last one."""
-    r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    return tl.load(index + r, mask=r < count, other=-1).to(tl.int64)
+MOST_ROW_BYTES = 1 << 20  # divisions of vectors by the vectors of a row have 32 bits
 
 
-@triton.jit
-def _row_mask(here, WORDS: tl.constexpr, PADDED: tl.constexpr):
-    mask = here
-    if WORDS > 1:
-        mask = here[:, None]
-        if PADDED != WORDS:
-            mask = mask & (tl.arange(0, PADDED) < WORDS)[None, :]
-    return mask
+def shift(vectors: int) -> int:
+    """Returns SHIFT for rows of this many vectors."""
+    return vectors.bit_length() - 1 if vectors & (vectors - 1) == 0 else -1
 
 
 @triton.jit
-def _row_offsets(i, WORDS: tl.constexpr, PADDED: tl.constexpr):
-    at = i
-    if WORDS > 1:
-        at = i[:, None] * WORDS + tl.arange(0, PADDED)[None, :]
-    return at
+def _vectors(piece, v, vectors, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
+    """Returns (the row, the vector of the row) of vectors v of a piece. `vectors` pieces have BLOCK whole rows, so all
+    divisions have 32 bits."""
+    if SHIFT >= 0:
+        v = piece.to(tl.int64) * BLOCK + v
+        r = v >> SHIFT
+        c = (v & ((1 << SHIFT) - 1)).to(tl.int32)
+    else:
+        several = piece // vectors
+        o = ((piece - several * vectors) * BLOCK + v).to(tl.uint32)
+        q = o // vectors.to(tl.uint32)
+        r = several.to(tl.int64) * BLOCK + q.to(tl.int64)
+        c = (o - q * vectors.to(tl.uint32)).to(tl.int32)
+    return r, c
 
 
-@triton.jit(do_not_specialize=["count", "lo", "hi"])
-def copy_scope(index, table, out, count, lo, hi, WORDS: tl.constexpr, PADDED: tl.constexpr,
-               ROWS: tl.constexpr):
+@triton.jit
+def _vector_rows(index, count, piece, vectors, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
+    """Returns (the row of the table, with -1 past the last one; the vector of the row) of each vector of a piece."""
+    r, c = _vectors(piece, tl.arange(0, BLOCK), vectors, SHIFT, BLOCK)
+    return tl.load(index + r, mask=r < count, other=-1).to(tl.int64), c
+
+
+@triton.jit
+def _words(v, mask, W: tl.constexpr):
+    """Returns the offsets and the mask of the words of vectors v."""
+    if W > 1:
+        v = v[:, None] * W + tl.arange(0, W)[None, :]
+        mask = mask[:, None]
+    return v, mask
+
+
+@triton.jit
+def _load_vectors(table, i, c, lo, hi, vectors, SHIFT: tl.constexpr, W: tl.constexpr):
+    """Returns the vectors c of the rows i within the range, and their mask."""
+    here = (i >= lo) & (i < hi)
+    at, mask = _words((i << SHIFT if SHIFT >= 0 else i * vectors) + c, here, W)
+    return tl.load(table + at, mask=mask), here
+
+
+@triton.jit
+def _store_vectors(out, piece, v, here, BLOCK: tl.constexpr, W: tl.constexpr):
+    at, mask = _words(piece.to(tl.int64) * BLOCK + tl.arange(0, BLOCK), here, W)
+    tl.store(out + at, v, mask=mask)
+
+
+@triton.jit(do_not_specialize=["count", "vectors", "lo", "hi"])
+def copy_scope(index, table, out, count, vectors, lo, hi, SHIFT: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr):
     piece = tl.program_id(0)
-    i = _indices(index, count, piece, ROWS)
-    mask = _row_mask((i >= lo) & (i < hi), WORDS, PADDED)
-    v = tl.load(table + _row_offsets(i, WORDS, PADDED), mask=mask)
-    r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    tl.store(out + _row_offsets(r, WORDS, PADDED), v, mask=mask)
+    i, c = _vector_rows(index, count, piece, vectors, SHIFT, BLOCK)
+    v, here = _load_vectors(table, i, c, lo, hi, vectors, SHIFT, W)
+    _store_vectors(out, piece, v, here, BLOCK, W)
 
 
-@triton.jit(do_not_specialize=["count", "pieces"])
-def copy_windows(index, table, out, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
-                 DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr,
-                 AHEAD: tl.constexpr = 0, LATE: tl.constexpr = False):
+@triton.jit(do_not_specialize=["count", "vectors", "pieces", "ahead"])
+def copy_windows(index, table, out, count, vectors, bounds, window_of_sm, queues, pieces, ahead,
+                 WINDOWS: tl.constexpr, DRAW: tl.constexpr, SHIFT: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr,
+                 CLOSE: tl.constexpr, LATE: tl.constexpr):
     w = first_window(window_of_sm)
     for turn in range(WINDOWS):
         lo = tl.load(bounds + w)
         hi = tl.load(bounds + w + 1)
         piece = pieces
         if _helps(queues, w, pieces, turn, LATE):
-            piece = _draw_close(queues, w, pieces, WINDOWS, DRAW, AHEAD)
-        i = _indices(index, count, piece, ROWS)
+            piece = _draw_close(queues, w, pieces, ahead, WINDOWS, DRAW, CLOSE)
+        i, c = _vector_rows(index, count, piece, vectors, SHIFT, BLOCK)
         while piece < pieces:
-            mask = _row_mask((i >= lo) & (i < hi), WORDS, PADDED)
-            v = tl.load(table + _row_offsets(i, WORDS, PADDED), mask=mask)
-            r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
+            v, here = _load_vectors(table, i, c, lo, hi, vectors, SHIFT, W)
+            loaded = piece
             piece += 1
             if piece % DRAW == 0:
-                piece = _draw_close(queues, w, pieces, WINDOWS, DRAW, AHEAD)
-            i = _indices(index, count, piece, ROWS)
-            tl.store(out + _row_offsets(r, WORDS, PADDED), v, mask=mask)
+                piece = _draw_close(queues, w, pieces, ahead, WINDOWS, DRAW, CLOSE)
+            i, c = _vector_rows(index, count, piece, vectors, SHIFT, BLOCK)
+            _store_vectors(out, loaded, v, here, BLOCK, W)
         w = (w + 1) % WINDOWS
 
 
 # ---- sums of bags --------------------------------------------------------------------------------
 #
-# A tile has LANES x STEPS rows of each of BAGS bags: [LANES, BAGS, STEPS, PADDED]. LANES rows fill the loads of a
-# warp, and BAGS bags fill the warps. So a thread adds the STEPS rows in its registers, and only their sums cross
-# threads. The order of the dimensions matters: Triton gives threads to the last dimension first, then to the other
-# dimensions from the front.
+# A piece is BLOCK vectors of the sums of bags, of W numbers each, so neither a row nor a bag is padded to a power of
+# two. LANES threads of a warp share a vector. Each adds every LANES-th row in the order of the bag, with STEPS loads in
+# flight together, and their sums are added at the end. The order of additions therefore depends only on LANES.
 
 @triton.jit
-def _tile_rows(STEPS: tl.constexpr, LANES: tl.constexpr):
-    """Returns [LANES, 1, STEPS]: the place of a row of the tile in its bag."""
-    return tl.arange(0, STEPS)[None, None, :] * LANES + tl.arange(0, LANES)[:, None, None]
-
-
-@triton.jit
-def _tile_sum(table, weights, i, p, valid, lo, hi, width, FULL: tl.constexpr, PADDED: tl.constexpr,
-              WEIGHTED: tl.constexpr, SUM: tl.constexpr):
-    """Returns [LANES, BAGS, PADDED]: the sums of the rows i [LANES, BAGS, STEPS] within the range. p holds their places
-    in the index. FULL means that a row has PADDED numbers."""
-    here = (i >= lo) & (i < hi)
-    c = tl.arange(0, PADDED)[None, None, None, :]
-    mask = here[:, :, :, None]
-    if not FULL:
-        mask = mask & (c < width)
-    v = tl.load(table + (i[:, :, :, None] * width + c), mask=mask, other=0).to(SUM)
-    if WEIGHTED:
-        weight = tl.load(weights + p, mask=valid, other=0)
-        v = tl.where(mask, v * weight.to(SUM)[:, :, :, None], 0.0)  # 0 x infinity is not 0
-    return tl.sum(v, axis=2)
-
-
-@triton.jit
-def _bag_store(out, stride, sums, b, bags, part, length, width, PADDED: tl.constexpr, MEAN: tl.constexpr,
-               SUM: tl.constexpr):
-    c = tl.arange(0, PADDED)
-    sums = tl.sum(sums, axis=0)
-    if MEAN:
-        sums = sums / tl.maximum(length, 1).to(SUM)[:, None]
-    to = out + (part.to(tl.int64) * bags + b[:, None]) * stride + c[None, :]
-    tl.store(to, sums, mask=(b < bags)[:, None] & (c < width)[None, :])
-
-
-@triton.jit
-def _bag(index, offsets, weights, table, out, stride, bags, last, total, part, piece, lo, hi,
-         LENGTH: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr,
-         STEPS: tl.constexpr, LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
-    """Writes the sums of the rows in the range, of BAGS bags, to part `part` of `out`, whose rows are `stride` numbers
-    apart. With LENGTH -1 each bag has `last` positions. With LENGTH 0 bag b has the positions from offsets[b] to below
-    offsets[b + 1]; bag `last` has no next offset and ends at `total`."""
-    b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
-    if LENGTH > 0:
-        first = b * LENGTH
-        length = tl.where(b < bags, LENGTH, 0)
-        longest = LENGTH
-    elif LENGTH < 0:
-        first = b * last
-        length = tl.where(b < bags, last, 0)
-        longest = last
-    else:
+def _bag_bounds(offsets, b, bags, last, total, RAGGED: tl.constexpr):
+    """Returns the first position and the length of bags b. If RAGGED, bag b has the positions from offsets[b] to below
+    offsets[b + 1], and bag `last` has no next offset and ends at `total`. Otherwise each bag has `last` positions."""
+    if RAGGED:
         first = tl.load(offsets + b, mask=b < bags, other=0).to(tl.int64)
         end = tl.load(offsets + b + 1, mask=b < last, other=total).to(tl.int64)
         length = tl.where(b < bags, end - first, 0)
-        longest = tl.max(length, axis=0)
-    sums = tl.zeros([LANES, BAGS, PADDED], SUM)
-    for start in range(0, longest, STEPS * LANES):
-        j = start + _tile_rows(STEPS, LANES)
-        p = first[None, :, None] + j
-        valid = j < length[None, :, None]
-        i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
-        sums += _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH, WIDTH == PADDED, PADDED, WEIGHTED, SUM)
-    _bag_store(out, stride, sums, b, bags, part, length, WIDTH, PADDED, MEAN, SUM)
+    else:
+        first = b * last
+        length = tl.where(b < bags, last, 0)
+    return first, length
 
 
 @triton.jit
-def _bag_positions(piece, total, LENGTH: tl.constexpr, BAGS: tl.constexpr, LANES: tl.constexpr):
-    """Sums bags of LENGTH, each of which is one tile."""
-    b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
-    p = b[None, :, None] * LENGTH + _tile_rows(LENGTH // LANES, LANES)
-    return p, p < total
-
-
-@triton.jit(do_not_specialize=["bags", "last", "total", "part", "lo", "hi"])
-def bag_scope(index, offsets, weights, table, out, stride, bags, last, total, part, lo, hi,
-              LENGTH: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr,
-              STEPS: tl.constexpr, LANES: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr,
+def _bag_rows(table, weights, index, p, valid, c, lo, hi, vectors, W: tl.constexpr, WEIGHTED: tl.constexpr,
               SUM: tl.constexpr):
-    _bag(index, offsets, weights, table, out, stride, bags, last, total, part, tl.program_id(0), lo, hi,
-         LENGTH, WIDTH, PADDED, BAGS, STEPS, LANES, WEIGHTED, MEAN, SUM)
+    """Returns the vectors c of the rows at the positions p, times their weights, if they lie within the range."""
+    i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
+    mask = ((i >= lo) & (i < hi))[:, None]
+    v = tl.load(table + ((i * vectors + c)[:, None] * W + tl.arange(0, W)[None, :]), mask=mask, other=0).to(SUM)
+    if WEIGHTED:
+        weight = tl.load(weights + p, mask=valid, other=0)
+        v = tl.where(mask, v * weight.to(SUM)[:, None], 0.0)  # 0 x infinity is not 0
+    return v
 
 
-@triton.jit(do_not_specialize=["bags", "last", "total", "pieces"])
-def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, bounds, window_of_sm, queues, pieces,
-                WINDOWS: tl.constexpr, DRAW: tl.constexpr, LENGTH: tl.constexpr,
-                WIDTH: tl.constexpr, PADDED: tl.constexpr, BAGS: tl.constexpr, STEPS: tl.constexpr, LANES: tl.constexpr,
-                WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, LATE: tl.constexpr = False):
-    """Sums bags of LENGTH = STEPS x LANES rows, each of which is one tile. The indices of the next bags are loaded
-    meanwhile."""
+@triton.jit
+def _bag(index, offsets, weights, table, out, stride, bags, last, total, part, piece, lo, hi, vectors,
+         RAGGED: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr, LANES: tl.constexpr, STEPS: tl.constexpr,
+         WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
+    """Writes the sums of the rows in the range, of the bags of a piece, to part `part` of `out`. The rows of `out` are
+    `stride` numbers apart."""
+    table = tl.multiple_of(table, W * table.dtype.element_ty.primitive_bitwidth // 8)
+    t = tl.arange(0, BLOCK * LANES)
+    b, c = _vectors(piece, t // LANES, vectors, -1, BLOCK)
+    first, length = _bag_bounds(offsets, b, bags, last, total, RAGGED)
+    longest = tl.max(length, axis=0) if RAGGED else last
+    sums = tl.zeros([BLOCK * LANES, W], SUM)
+    for start in range(0, longest, LANES * STEPS):
+        for k in tl.static_range(STEPS):
+            j = start + k * LANES + t % LANES
+            sums += _bag_rows(table, weights, index, first + j, j < length, c, lo, hi, vectors, W, WEIGHTED, SUM)
+    s = tl.sum(tl.reshape(sums, [BLOCK, LANES, W]), axis=1)
+    b, c = _vectors(piece, tl.arange(0, BLOCK), vectors, -1, BLOCK)
+    if MEAN:
+        first, length = _bag_bounds(offsets, b, bags, last, total, RAGGED)
+        s = s / tl.maximum(length, 1).to(SUM)[:, None]
+    at = (part.to(tl.int64) * bags + b) * stride + c * W
+    tl.store(out + (at[:, None] + tl.arange(0, W)[None, :]), s, mask=(b < bags)[:, None])
+
+
+@triton.jit(do_not_specialize=["bags", "last", "total", "vectors", "part", "lo", "hi"])
+def bag_scope(index, offsets, weights, table, out, stride, bags, last, total, vectors, part, lo, hi,
+              RAGGED: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr, LANES: tl.constexpr, STEPS: tl.constexpr,
+              WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
+    _bag(index, offsets, weights, table, out, stride, bags, last, total, part, tl.program_id(0), lo, hi, vectors,
+         RAGGED, W, BLOCK, LANES, STEPS, WEIGHTED, MEAN, SUM)
+
+
+@triton.jit(do_not_specialize=["bags", "last", "total", "vectors", "pieces"])
+def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, vectors, bounds, window_of_sm, queues,
+                pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, RAGGED: tl.constexpr, W: tl.constexpr,
+                BLOCK: tl.constexpr, LANES: tl.constexpr, STEPS: tl.constexpr, WEIGHTED: tl.constexpr,
+                MEAN: tl.constexpr, SUM: tl.constexpr, LATE: tl.constexpr):
     w = first_window(window_of_sm)
     for turn in range(WINDOWS):
         lo = tl.load(bounds + w)
@@ -247,23 +252,11 @@ def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, 
         piece = pieces
         if _helps(queues, w, pieces, turn, LATE):
             piece = _draw(queue, DRAW)
-        if LENGTH == STEPS * LANES:
-            p, valid = _bag_positions(piece, total, LENGTH, BAGS, LANES)
-            i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
-            while piece < pieces:
-                b = piece.to(tl.int64) * BAGS + tl.arange(0, BAGS)
-                sums = _tile_sum(table, weights, i, p, valid, lo, hi, WIDTH, WIDTH == PADDED, PADDED, WEIGHTED,
-                                 SUM)
-                piece = _next(queue, piece, DRAW)
-                p, valid = _bag_positions(piece, total, LENGTH, BAGS, LANES)
-                i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
-                _bag_store(out, stride, sums, b, bags, w, tl.full([BAGS], LENGTH, tl.int32), WIDTH, PADDED,
-                           MEAN, SUM)
-        else:
-            while piece < pieces:
-                _bag(index, offsets, weights, table, out, stride, bags, last, total, w, piece, lo, hi,
-                     LENGTH, WIDTH, PADDED, BAGS, STEPS, LANES, WEIGHTED, MEAN, SUM)
-                piece = _next(queue, piece, DRAW)
+        while piece < pieces:
+            mine = piece
+            piece = _next(queue, piece, DRAW)  # answered while this piece's rows are in flight
+            _bag(index, offsets, weights, table, out, stride, bags, last, total, w, mine, lo, hi, vectors, RAGGED, W,
+                 BLOCK, LANES, STEPS, WEIGHTED, MEAN, SUM)
         w = (w + 1) % WINDOWS
 
 
@@ -280,22 +273,26 @@ def add_parts(parts, out, stride, numbers, WIDTH: tl.constexpr, PARTS: tl.conste
 
 
 # ---- rows added into a table ---------------------------------------------------------------------
+#
+# A piece is BLOCK numbers of the source. The vectors of a row are its numbers, because an atomic adds one number.
 
-@triton.jit(do_not_specialize=["count", "lo", "hi"])
-def add_scope(index, source, table, count, lo, hi, WORDS: tl.constexpr, PADDED: tl.constexpr,
-              ROWS: tl.constexpr):
+@triton.jit
+def _add_vectors(source, table, i, c, lo, hi, piece, vectors, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
+    mask = (i >= lo) & (i < hi)
+    v = tl.load(source + (piece.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)), mask=mask)
+    tl.atomic_add(table + ((i << SHIFT if SHIFT >= 0 else i * vectors) + c), v, mask=mask, sem="relaxed")
+
+
+@triton.jit(do_not_specialize=["count", "vectors", "lo", "hi"])
+def add_scope(index, source, table, count, vectors, lo, hi, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
     piece = tl.program_id(0)
-    i = _indices(index, count, piece, ROWS)
-    mask = _row_mask((i >= lo) & (i < hi), WORDS, PADDED)
-    r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    v = tl.load(source + _row_offsets(r, WORDS, PADDED), mask=mask)
-    tl.atomic_add(table + _row_offsets(i, WORDS, PADDED), v, mask=mask, sem="relaxed")
+    i, c = _vector_rows(index, count, piece, vectors, SHIFT, BLOCK)
+    _add_vectors(source, table, i, c, lo, hi, piece, vectors, SHIFT, BLOCK)
 
 
-@triton.jit(do_not_specialize=["count", "pieces"])
-def add_windows(index, source, table, count, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
-                DRAW: tl.constexpr, WORDS: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr,
-                LATE: tl.constexpr = False):
+@triton.jit(do_not_specialize=["count", "vectors", "pieces"])
+def add_windows(index, source, table, count, vectors, bounds, window_of_sm, queues, pieces, WINDOWS: tl.constexpr,
+                DRAW: tl.constexpr, SHIFT: tl.constexpr, BLOCK: tl.constexpr, LATE: tl.constexpr):
     w = first_window(window_of_sm)
     for turn in range(WINDOWS):
         lo = tl.load(bounds + w)
@@ -304,14 +301,11 @@ def add_windows(index, source, table, count, bounds, window_of_sm, queues, piece
         piece = pieces
         if _helps(queues, w, pieces, turn, LATE):
             piece = _draw(queue, DRAW)
-        i = _indices(index, count, piece, ROWS)
+        i, c = _vector_rows(index, count, piece, vectors, SHIFT, BLOCK)
         while piece < pieces:
-            mask = _row_mask((i >= lo) & (i < hi), WORDS, PADDED)
-            r = piece.to(tl.int64) * ROWS + tl.arange(0, ROWS)
-            v = tl.load(source + _row_offsets(r, WORDS, PADDED), mask=mask)
-            tl.atomic_add(table + _row_offsets(i, WORDS, PADDED), v, mask=mask, sem="relaxed")
+            _add_vectors(source, table, i, c, lo, hi, piece, vectors, SHIFT, BLOCK)
             piece = _next(queue, piece, DRAW)
-            i = _indices(index, count, piece, ROWS)
+            i, c = _vector_rows(index, count, piece, vectors, SHIFT, BLOCK)
         w = (w + 1) % WINDOWS
 
 

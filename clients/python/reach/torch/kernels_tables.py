@@ -18,7 +18,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from reach.torch.kernels import QUEUE_STRIDE, _bag_store, _draw, _next, _tile_rows, _tile_sum, first_window
+from reach.torch.kernels import QUEUE_STRIDE, _draw, _next, first_window
 
 
 @triton.jit
@@ -79,6 +79,44 @@ def copy(index, about, out, count, tables, pieces, KINDS: tl.constexpr, UNIT: tl
 
 
 # ---- sums of bags --------------------------------------------------------------------------------
+#
+# A tile has LANES x STEPS rows of each of BAGS bags: [LANES, BAGS, STEPS, PADDED]. LANES rows fill the loads of a
+# warp, and BAGS bags fill the warps. So a thread adds the STEPS rows in its registers, and only their sums cross
+# threads. The order of the dimensions has the reason that kernels gives.
+
+@triton.jit
+def _tile_rows(STEPS: tl.constexpr, LANES: tl.constexpr):
+    """Returns [LANES, 1, STEPS]: the place of a row of the tile in its bag."""
+    return tl.arange(0, STEPS)[None, None, :] * LANES + tl.arange(0, LANES)[:, None, None]
+
+
+@triton.jit
+def _tile_sum(table, weights, i, p, valid, lo, hi, width, FULL: tl.constexpr, PADDED: tl.constexpr,
+              WEIGHTED: tl.constexpr, SUM: tl.constexpr):
+    """Returns [LANES, BAGS, PADDED]: the sums of the rows i [LANES, BAGS, STEPS] within the range. p holds their places
+    in the index. FULL means that a row has PADDED numbers."""
+    here = (i >= lo) & (i < hi)
+    c = tl.arange(0, PADDED)[None, None, None, :]
+    mask = here[:, :, :, None]
+    if not FULL:
+        mask = mask & (c < width)
+    v = tl.load(table + (i[:, :, :, None] * width + c), mask=mask, other=0).to(SUM)
+    if WEIGHTED:
+        weight = tl.load(weights + p, mask=valid, other=0)
+        v = tl.where(mask, v * weight.to(SUM)[:, :, :, None], 0.0)  # 0 x infinity is not 0
+    return tl.sum(v, axis=2)
+
+
+@triton.jit
+def _bag_store(out, stride, sums, b, bags, part, length, width, PADDED: tl.constexpr, MEAN: tl.constexpr,
+               SUM: tl.constexpr):
+    c = tl.arange(0, PADDED)
+    sums = tl.sum(sums, axis=0)
+    if MEAN:
+        sums = sums / tl.maximum(length, 1).to(SUM)[:, None]
+    to = out + (part.to(tl.int64) * bags + b[:, None]) * stride + c[None, :]
+    tl.store(to, sums, mask=(b < bags)[:, None] & (c < width)[None, :])
+
 
 @triton.jit
 def _bag(index, offsets, weights, about, out, each, bags, tables, columns, t, piece, LENGTH: tl.constexpr,

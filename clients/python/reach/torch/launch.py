@@ -56,7 +56,7 @@ class Way:
 
     @property
     def shapes(self) -> str:
-        """The strategy by which shapes.TABLE names the shape of the launch."""
+        """The strategy by which `shapes` names the shape of the launch."""
         return "host" if self.on_host and self.strategy == "naive" else self.strategy
 
     @property
@@ -317,10 +317,10 @@ def on(device: torch.device) -> ContextManager[Any]:
 
 
 def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments: Any, piece_bytes: int = 0,
-        numbered: bool = False, **constants: Any) -> None:
+        numbered: bool = False, ahead: Optional[int] = None, **constants: Any) -> None:
     """Makes the launches of a way over `items` items. The kernels are kernels.*_scope and *_windows. A program has at
     most `piece_bytes` bytes of the table in flight. With `numbered` each pass also gets its number, after
-    `arguments`."""
+    `arguments`. Windows that may wait for each other get `ahead` items; 0 means that they do not wait."""
     pieces = triton.cdiv(items, shape.items)
     device = arguments[0].device
     in_flight = way.in_flight * (1 if not way.on_host or streams.is_part(device) else WHOLE_GPU)
@@ -331,9 +331,12 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
             programs = min(way.sm_count * shape.per_sm, pieces * way.parts)
             if way.on_host:
                 programs = min(programs, max(at_once, way.sm_count if way.in_windows else 1) * way.parts)
-            windows[(programs,)](*arguments, way.bounds_there, way.window_of_sm, queues, pieces,
-                                 WINDOWS=way.parts, DRAW=shape.draw, num_warps=shape.warps, LATE=way.on_host,
-                                 **({"AHEAD": max(1, shape.ahead // shape.items)} if shape.ahead else {}), **constants)
+            close = () if ahead is None else (max(1, ahead // shape.items),)
+            # LATE looks at the queue of another window, which must therefore be a number of its own.
+            flags = {} if ahead is None else {"CLOSE": ahead > 0 and not way.on_host}
+            windows[(programs,)](*arguments, way.bounds_there, way.window_of_sm, queues, pieces, *close,
+                                 WINDOWS=way.parts, DRAW=shape.draw, LATE=way.on_host, num_warps=shape.warps,
+                                 **flags, **constants)
             return
         for part in range(way.parts):
             number = (part,) if numbered else ()
@@ -380,6 +383,8 @@ def unfit(table: torch.Tensor) -> str:
     """Returns why the kernels cannot take a table, or "" if they can."""
     if table.dim() == 0:
         return "the table has no dimension"
+    if row_bytes(table) > kernels.MOST_ROW_BYTES:
+        return f"a row has more than {kernels.MOST_ROW_BYTES} bytes"
     if not table.is_contiguous():
         return "the table is not contiguous"
     if table.is_conj() or table.is_neg():

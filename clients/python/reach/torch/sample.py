@@ -20,7 +20,7 @@ from typing import Dict, Optional, Tuple, Union
 import torch
 import triton
 
-from reach.torch import arguments, gather, host, kernels, launch
+from reach.torch import arguments, gather, host, kernels, launch, shapes
 from reach.torch.planning import Job, NoPlan
 
 Table = Union[torch.Tensor, host.HostTable]
@@ -59,7 +59,7 @@ def predicted(indptr: torch.Tensor, indices: torch.Tensor, seeds: torch.Tensor,
     result = fanout * item
     edges = Job(table_bytes=indices.numel() * item, row_bytes=item, accesses=count, input_bytes=POSITION * fanout,
                 written_bytes=2 * result + (_met(listed, fanout, BURST) - 1) * BURST,
-                output_bytes=result if result < gather.SECTOR else 0)
+                output_bytes=result if result < shapes.SECTOR else 0)
     found = launch.plan(device, edges)
     translated = launch.plan(device, dataclasses.replace(
         edges, input_bytes=each, written_bytes=result, output_bytes=0)).rows_per_s("naive")

@@ -1,50 +1,44 @@
-"""Shapes of launches by operation and bytes of a row. They are a table, because nothing may be tuned inside a captured
-graph. tests/gpu/experiments/survey_torch_sweep.py measures candidates and prints the lines of this table.
+"""Shapes of launches. Copied rows and sums of bags have candidates, of which `tuning` measures the fastest. The other
+operations have a table by operation and bytes of a row; tests/gpu/experiments/survey_torch_sweep.py measures its lines.
 """
 from __future__ import annotations
 
 import contextlib
-from typing import Dict, Iterator, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+WARP = 32    # threads
+SECTOR = 32  # bytes that memory moves at least
 
 
 class Shape(NamedTuple):
-    """`items` rows or bags per piece, `warps` per program; in windows, `per_sm` programs per SM that draw `draw` pieces
-    at a time. `step` is the number of rows of each bag in flight together. `ahead` is the number of rows that one of
-    two windows may copy before the other; 0 means no limit."""
+    """`items` per piece and `warps` per program. In windows, `per_sm` programs per SM draw `draw` pieces at a time.
+    Items are vectors of copied rows or of the sums of bags, numbers of added rows, and rows or bags of several tables.
+    `step` is the number of rows in flight together, for each thread of a bag, or for each bag of several tables."""
     items: int
     warps: int
     per_sm: int = 16
     draw: int = 1
     step: int = 64
-    ahead: int = 0
 
 
 # (operation, strategy): (largest row in bytes, shape), ascending; the last holds for longer rows too, with fewer items
 # (`_fit`). The values come from sweeps on two H200s (docs/measurements/visit-torch-h200-2026-11-23). Among candidates
 # within 2 %, the one that was best on both was taken. Additions of more than 8 bytes are estimated from registers and
-# bytes in flight. Copies of short rows in windows and bags of several tables:
-# tests/gpu/experiments/survey_torch_variants.py.
+# bytes in flight. Bags of several tables: tests/gpu/experiments/survey_torch_variants.py.
 TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
-    ("copy", "naive"): ((8, Shape(128, 4)), (32, Shape(128, 8)), (64, Shape(64, 4)), (128, Shape(64, 8)),
-                        (256, Shape(128, 2))),
-    ("copy", "scopes"): ((8, Shape(128, 4)), (32, Shape(64, 4)), (64, Shape(64, 4)), (128, Shape(128, 8)),
-                         (256, Shape(64, 8))),
-    ("copy", "windows"): ((8, Shape(256, 8, 6, ahead=1 << 15)), (32, Shape(256, 8, 6, ahead=1 << 14)),
-                          (64, Shape(256, 8, 8)), (128, Shape(256, 2, 8)), (256, Shape(128, 4, 8))),
-    ("copy", "host"): ((512, Shape(64, 4)),),
-    ("bag", "host"): ((64, Shape(2, 1)), (256, Shape(1, 1))),
-    ("bag", "naive"): ((64, Shape(2, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
-    ("bag", "scopes"): ((64, Shape(1, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
-    ("bag", "windows"): ((64, Shape(1, 1, 32, 4)), (128, Shape(1, 1, 32, 4)), (256, Shape(1, 1, 32, 4))),
     ("bags", "naive"): ((64, Shape(2, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
     ("bags", "scopes"): ((64, Shape(1, 1)), (128, Shape(1, 1)), (256, Shape(1, 1))),
     ("bags", "windows"): ((128, Shape(1, 2, 16, 2, 128)), (256, Shape(1, 1, 32, 4))),
-    ("add", "naive"): ((8, Shape(256, 4)), (64, Shape(128, 4)), (256, Shape(32, 4))),
+    ("copies", "naive"): ((8, Shape(128, 4)), (32, Shape(128, 8)), (64, Shape(64, 4)), (128, Shape(64, 8)),
+                          (256, Shape(128, 2))),
+    ("copies", "scopes"): ((8, Shape(128, 4)), (32, Shape(64, 4)), (64, Shape(64, 4)), (128, Shape(128, 8)),
+                           (256, Shape(64, 8))),
+    ("add", "naive"): ((8, Shape(256, 4)), (256, Shape(2048, 4))),
+    ("add", "host"): ((64, Shape(1024, 4)), (256, Shape(128, 4))),
+    ("add", "scopes"): ((8, Shape(256, 4)), (256, Shape(2048, 4))),
+    ("add", "windows"): ((8, Shape(1024, 8, 2)), (256, Shape(2048, 4))),
     ("step", "host"): ((64, Shape(32, 4, step=4)), (256, Shape(8, 4, step=4)), (1024, Shape(2, 4, step=4)),
                        (4096, Shape(1, 4, step=4)), (8192, Shape(1, 8, step=2))),
-    ("add", "host"): ((64, Shape(64, 4)), (256, Shape(2, 4))),
-    ("add", "scopes"): ((8, Shape(256, 4)), (64, Shape(128, 4)), (256, Shape(32, 4))),
-    ("add", "windows"): ((8, Shape(1024, 8, 2)), (64, Shape(128, 4)), (256, Shape(32, 4))),
 }
 ELEMENTS = 32768  # that one program holds at most: more spill registers
 
@@ -65,11 +59,66 @@ def shape(operation: str, strategy: str, row_bytes: int, words: int) -> Shape:
 
 
 def _fit(found: Shape, words: int) -> Shape:
-    items, step = found.items, found.step
+    items = found.items
     padded = 1 << max(0, words - 1).bit_length()
     while items > 1 and items * padded > ELEMENTS:
         items //= 2
-    return found._replace(items=items, step=step)
+    return found._replace(items=items)
+
+
+def ahead(row_bytes: int) -> int:
+    """Returns the number of rows that one of two windows may copy before the other; 0 means no limit. The windows write
+    the same sectors if rows are not whole sectors, and they read the same sectors of the index."""
+    if row_bytes <= 8:
+        return 1 << 15
+    return 1 << 14 if row_bytes <= SECTOR or row_bytes % SECTOR else 0
+
+
+# (vectors of a thread, warps, programs of an SM in windows), the first without a measurement.
+_COPIES = ((2, 4), (1, 4), (1, 8), (2, 8), (4, 4), (4, 8))
+_COPIES_IN_WINDOWS = ((4, 8, 8), (1, 8, 6), (2, 8, 6), (4, 4, 8), (8, 4, 8), (16, 4, 8))
+
+
+def copies(strategy: str, vectors: int) -> List[Shape]:
+    """Returns candidates for copies of rows of this many vectors."""
+    if _forced is not None:
+        return [_forced]
+    if strategy == "host":
+        return [Shape(min(2048, max(256, 64 * power_of_2(vectors))), 4)]
+    if strategy == "windows":
+        return [Shape(each * WARP * warps, warps, per_sm) for each, warps, per_sm in _COPIES_IN_WINDOWS]
+    return [Shape(each * WARP * warps, warps) for each, warps in _COPIES]
+
+
+# (warps, vectors that a thread has in flight), the first without a measurement.
+_BAGS = ((2, 8), (1, 8), (4, 8), (1, 4), (4, 4), (2, 16))
+MOST_STEPS = 8
+WARPS_OF_SM = 32  # that programs in windows have on an SM
+
+
+def power_of_2(number: int) -> int:
+    """Returns the largest power of two that is at most `number`."""
+    return 1 << number.bit_length() - 1
+
+
+def bag_lanes(vectors: int, rows: int) -> int:
+    """Returns the threads that share a vector of the sums of bags of `rows` rows: a warp loads whole rows."""
+    return min(power_of_2(rows), max(1, WARP >> (vectors - 1).bit_length()))
+
+
+def bags(strategy: str, vectors: int, rows: int) -> List[Shape]:
+    """Returns candidates for sums of bags of `rows` rows of this many vectors. Steps are divided evenly over trips."""
+    if _forced is not None:
+        return [_forced]
+    lanes = bag_lanes(vectors, rows)
+    each = -(-rows // lanes)
+    found: List[Shape] = []
+    for warps, flight in _BAGS[:1] if strategy == "host" else _BAGS:
+        most = min(flight, MOST_STEPS)
+        step = -(-each // -(-each // most))
+        items = max(1, WARP * warps * power_of_2(max(1, flight // step)) // lanes)
+        found.append(Shape(items, warps, WARPS_OF_SM // warps, max(1, 4 // warps), step))
+    return list(dict.fromkeys(found))
 
 
 @contextlib.contextmanager

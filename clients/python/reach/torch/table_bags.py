@@ -16,6 +16,9 @@ from reach.torch.planning import TablesJob
 
 _TYPES = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.float32: tl.float32,
           torch.float64: tl.float64}
+WARP_BYTES = 512  # of a load of 16 bytes a thread
+SUMS = 1024    # numbers that a warp adds up at a time
+_OFFSETS, _SAME = 0, -1  # LENGTH of bags that have offsets, and of bags of a length that is not compiled
 MOST_IDLE = 4  # times the shortest row: the longest that one code serves with it
 
 
@@ -51,6 +54,30 @@ def _of_each(many: int, index: torch.Tensor, offsets: Optional[torch.Tensor], we
             [length] * many)
 
 
+def layout_of(index: torch.Tensor, offsets: Optional[torch.Tensor], length: int) -> Tuple[int, torch.Tensor]:
+    """Returns (LENGTH, the offsets or a tensor that is not read). LENGTH is the bags' length for powers of two only,
+    because each value is compiled."""
+    if offsets is not None:
+        return _OFFSETS, offsets.contiguous()
+    return (length if length & (length - 1) == 0 else _SAME), index
+
+
+def average(numbers: int, bags: int) -> int:
+    """Returns the average length of this many bags, rounded up to a power of two."""
+    return 1 << max(0, numbers // max(1, bags) - 1).bit_length()
+
+
+def bags_of_tile(shape: shapes.Shape, rows: int, width: int) -> int:
+    """Returns the bags of a tile, for bags of `rows` rows and rows of `width` numbers, both powers of two. A program
+    has shape.step rows in flight together, of one long bag or of several short ones."""
+    return max(shape.items, min(shape.step // min(shape.step, rows), SUMS * shape.warps // width))
+
+
+def lanes_of_tile(shape: shapes.Shape, rows: int, row_bytes: int, bags: int) -> int:
+    """Returns the rows of each bag that the warps load at once, 16 bytes a thread."""
+    return max(1, min(shape.step, rows, WARP_BYTES * shape.warps // (row_bytes * bags)))
+
+
 class _Launches(NamedTuple):
     """The data that does not change between calls with tensors of the same kind. `kind` has the kind of each
     table."""
@@ -74,8 +101,8 @@ def _fit(way: launch.Way, widths: Sequence[int], dtype: torch.dtype, rows: int) 
     """
     kinds, kind = _kinds(way, widths)
     shape = shapes.shape("bags", way.strategy, kinds[0][0] * dtype.itemsize, kinds[0][0])
-    bags = min(bag.bags_of_tile(shape, rows, padded) for padded, _ in kinds)
-    compiled = tuple((padded, full, bag.lanes_of_tile(shape, rows, padded * dtype.itemsize, bags))
+    bags = min(bags_of_tile(shape, rows, padded) for padded, _ in kinds)
+    compiled = tuple((padded, full, lanes_of_tile(shape, rows, padded * dtype.itemsize, bags))
                      for padded, full in kinds)
     return _Launches(way, shape._replace(items=bags), kind, {
         "KINDS": compiled, "BAGS": bags, "ROWS": min(shape.step, rows), "TYPE": _TYPES[dtype],
@@ -88,7 +115,7 @@ def _prepare(tables: Sequence[torch.Tensor], index: torch.Tensor, bags: int, wei
     why = lists.unfit(tables, index) or ("" if tables[0].dtype in _TYPES else
                                          f"{tables[0].dtype} is not a floating type")
     way = lists.choose("embedding_bags", why, tables, job(tables, index, bags, weighted), strategy)
-    rows = bag.average(index.numel(), bags * len(tables))
+    rows = average(index.numel(), bags * len(tables))
     return None if way is None else _fit(way, [t.shape[1] for t in tables], tables[0].dtype, rows)
 
 
@@ -115,7 +142,7 @@ def _bags_planned(tables: Sequence[torch.Tensor], index: torch.Tensor, offsets: 
     if about is None:
         return _bags_alone(tables, *_of_each(len(tables), index, offsets, weights, bags, length), out, mean, strategy)
     addresses, unit = about
-    fixed, starts = bag.layout_of(index, offsets, length)
+    fixed, starts = layout_of(index, offsets, length)
     launch.run_list(found.way, kernels_tables.bag, kernels_tables.bag_windows, bags, len(tables), found.shape,
                     index.contiguous(), starts, index if weights is None else weights.contiguous(), addresses, out,
                     length, bags, len(tables), out.shape[1] // unit, LENGTH=fixed, UNIT=unit,

@@ -28,6 +28,9 @@ LONGEST_LOAD = 16  # bytes of one thread's
 # Rows of each table from which copies have separate launches: the end of a launch and its cost on the processor no
 # longer matter.
 ALONE_ROWS = 1 << 20
+# PyTorch's kernel for tables of two dimensions copies 1.65 G rows/s of any length (docs/measurements, H200). If rows
+# have this length or more, the kernel is as fast as memory.
+STOCK_ROW_BYTES = 2048
 MOST_KINDS = 4     # lengths of rows that one kernel is compiled for
 Indices = Union[torch.Tensor, Sequence[torch.Tensor]]
 
@@ -98,7 +101,7 @@ def choose(operation: str, why: str, tables: Sequence[torch.Tensor], job: Tables
         fallback.say(operation, why)
     if why or job.accesses == 0 or min(job.tables) == 0:
         return None
-    return launch.choose(operation, tables[0], job, strategy, min(job.rows) >= gather.STOCK_ROW_BYTES)
+    return launch.choose(operation, tables[0], job, strategy, min(job.rows) >= STOCK_ROW_BYTES)
 
 
 def plans_of(count: int) -> List[slice]:
@@ -122,7 +125,7 @@ def _gather_planned(tables: Sequence[torch.Tensor], index: torch.Tensor, strateg
         return _gather_alone(tables, index, strategy)
     about, unit = found
     out = tables[0].new_empty(count * sum(map(_width, tables)))
-    shape = shapes.shape("copy", way.strategy, max(row_bytes), kinds[0][0])
+    shape = shapes.shape("copies", way.strategy, max(row_bytes), kinds[0][0])
     launch.run_list(way, kernels_tables.copy, None, count, len(tables), shape, index.contiguous(), about,
                     out.view(torch.int32), count, len(tables), KINDS=tuple(kinds), UNIT=unit, ROWS=shape.items)
     return out

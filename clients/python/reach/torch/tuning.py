@@ -1,0 +1,150 @@
+"""Choices by measurement: the fastest of some candidates for a kind of work on a GPU.
+
+The first use of a kind of work runs each candidate on the tensors of the call. The result is kept for this process, and
+for later processes in a file of the user's cache folder, $XDG_CACHE_HOME/reach/torch-GPU.json (~/.cache without
+XDG_CACHE_HOME). A file that is damaged, or was written with other versions of PyTorch, Triton or this module, counts as
+empty. If the folder is not writable, each process measures.
+"""
+from __future__ import annotations
+
+import functools
+import json
+import os
+import statistics
+import tempfile
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+import triton
+
+from reach._locks import Lock
+from reach.torch.shapes import Shape
+
+VERSION = f"1, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 1 counts changes of kernels
+LARGEST_FILE = 1 << 22  # bytes; a longer file is damaged
+ROUNDS = 5
+ROUND_US = 100.0        # shorter launches are repeated in a round
+MOST_REPEATS = 16
+HOPELESS = 1.5          # times the time of the fastest candidate: not measured any further
+STOCK = "stock"         # the name of None, PyTorch's own operator
+
+_lock = Lock()
+_kept: Dict[str, Dict[str, str]] = {}  # the choice of each kind of work, by the path of the file
+
+Candidate = Optional[Shape]
+
+
+def path(device: torch.device) -> str:
+    """Returns the path of the file of a GPU."""
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(folder):
+        folder = os.path.join(os.path.expanduser("~"), ".cache")
+    properties = torch.cuda.get_device_properties(device)
+    gpu = str(getattr(properties, "uuid", "")) or properties.name
+    return os.path.join(folder, "reach", f"torch-{gpu.replace(os.sep, '-')}.json")
+
+
+def load(file: str) -> Dict[str, str]:
+    """Returns the choices in a file; none if it is missing, damaged, or of another version."""
+    try:
+        with open(file, "rb") as source:
+            content = json.loads(source.read(LARGEST_FILE))
+        found = content["choices"] if content["version"] == VERSION else {}
+        return {name: choice for name, choice in found.items() if isinstance(choice, str)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def store(file: str, name: str, choice: str) -> None:
+    """Adds a choice to a file by replacing it. The choices that other processes have added are kept."""
+    folder = os.path.dirname(file)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=folder, prefix=".torch-", delete=False) as target:
+            try:
+                json.dump({"version": VERSION, "choices": {**load(file), name: choice}}, target, indent=0)
+                target.close()
+                os.replace(target.name, file)
+            except BaseException:
+                os.unlink(target.name)
+                raise
+    except OSError:  # such as a folder that is not writable or full
+        pass
+
+
+def forget() -> None:
+    """Forgets what this process has read and measured, for tests."""
+    with _lock:
+        _kept.clear()
+
+
+def size_class(number: int) -> int:
+    """Returns the class of a number of indices or bytes: sizes of a class differ by less than a factor of two."""
+    return number.bit_length()
+
+
+def text(candidate: Candidate) -> str:
+    return STOCK if candidate is None else " ".join(map(str, candidate))
+
+
+def pick(device: torch.device, work: Tuple[Any, ...], candidates: Sequence[Candidate],
+         run: Callable[[Candidate], Any]) -> Candidate:
+    """Returns the fastest candidate for a kind of work, which `work` names. `run` runs a candidate; candidate None is
+    PyTorch's own operator. Without a GPU, and inside the capture of a CUDA graph, the result is the first candidate.
+    Waits for the device if it measures. Raises the error of the last candidate if none runs."""
+    if len(candidates) == 1 or device.type != "cuda" or torch.cuda.is_current_stream_capturing():
+        return candidates[0]
+    name, by_text = " ".join(map(str, work)), {text(c): c for c in candidates}
+    with _lock:
+        file = path(device)
+        if file not in _kept:
+            _kept[file] = load(file)
+        kept = _kept[file]
+        if kept.get(name) not in by_text:
+            with torch.cuda.device(device):
+                kept[name] = text(fastest(candidates, run, microseconds))
+            store(file, name, kept[name])
+        return by_text[kept[name]]
+
+
+def microseconds(run: Callable[[], Any], repeats: int) -> float:
+    """Returns the time of one of some launches that follow each other."""
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    for _ in range(repeats):
+        run()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1e3 / repeats
+
+
+class _Runner(NamedTuple):
+    candidate: Candidate
+    run: Callable[[], Any]
+    took: List[float]
+
+
+def fastest(candidates: Sequence[Candidate], run: Callable[[Candidate], Any],
+            clock: Callable[[Callable[[], Any], int], float]) -> Candidate:
+    """Returns the candidate with the lowest median of ROUNDS rounds. A candidate that fails is left out."""
+    runners: List[_Runner] = []
+    why: Optional[Exception] = None
+    for candidate in candidates:
+        one = _Runner(candidate, functools.partial(run, candidate), [])
+        try:
+            one.run()  # compiles
+            one.took.append(clock(one.run, 1))
+            runners.append(one)
+        except Exception as error:  # pylint: disable=broad-except  # Triton raises several kinds
+            why = error
+    if not runners:
+        raise why if why is not None else ValueError("there is no candidate")
+    least = min(one.took[0] for one in runners)
+    repeats = max(1, min(MOST_REPEATS, round(ROUND_US / max(least, 1e-3))))
+    hopeful = [one for one in runners if one.took[0] <= HOPELESS * least or repeats > 1]
+    for one in hopeful:
+        one.took.clear()
+    for _ in range(ROUNDS):
+        for one in hopeful:
+            one.took.append(clock(one.run, repeats))
+    return min(hopeful, key=lambda one: statistics.median(one.took)).candidate

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Tests the choices by measurement of reach.torch (tuning.py): the fastest candidate, and the file that keeps it. The
+clock and the GPU are synthetic."""
+import functools
+import json
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import types
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import common  # noqa: E402
+from common import case  # noqa: E402
+
+common.need_torch()
+
+import torch  # noqa: E402
+
+from reach.torch import shapes, tuning  # noqa: E402
+
+rng = random.Random(common.SEED)
+CANDIDATES = [shapes.Shape(2**k, 4) for k in range(5)]
+GPU = types.SimpleNamespace(type="cuda")
+
+
+def clock_of(speeds, runs=None):
+    """Returns a clock that reports the speed of the candidate that runs, with noise below 10 %."""
+    now = []
+
+    def run(candidate):
+        now[:] = [candidate]
+        if runs is not None:
+            runs.append(candidate)
+        if speeds[candidate] is None:
+            raise RuntimeError("out of registers")
+
+    def clock(one, repeats):
+        for _ in range(repeats):
+            one()
+        return speeds[now[0]] * rng.uniform(1, 1.1)
+    return run, clock
+
+
+@case
+def the_fastest_candidate_is_found():
+    for _ in range(common.count(50)):
+        candidates = rng.sample([*CANDIDATES, None], rng.randrange(1, 6))
+        order = rng.sample(candidates, len(candidates))
+        unit = rng.choice((1.0, 1000.0))
+        run, clock = clock_of({c: unit * 1.2 ** k for k, c in enumerate(order)})
+        assert tuning.fastest(candidates, run, clock) == order[0]
+
+
+@case
+def a_candidate_that_fails_is_left_out():
+    speeds = dict.fromkeys(CANDIDATES, 100.0)
+    speeds[CANDIDATES[0]] = None
+    speeds[CANDIDATES[3]] = 50.0
+    run, clock = clock_of(speeds)
+    assert tuning.fastest(CANDIDATES, run, clock) == CANDIDATES[3]
+    run, clock = clock_of(dict.fromkeys(CANDIDATES))
+    assert common.raises(RuntimeError, tuning.fastest, CANDIDATES, run, clock) == "out of registers"
+
+
+@case
+def a_hopeless_candidate_is_not_repeated():
+    runs = []
+    speeds = dict.fromkeys(CANDIDATES, 1000.0)
+    speeds[CANDIDATES[1]] = 5000.0
+    run, clock = clock_of(speeds, runs)
+    tuning.fastest(CANDIDATES, run, clock)
+    assert runs.count(CANDIDATES[1]) == 2 and runs.count(CANDIDATES[0]) == 2 + tuning.ROUNDS
+
+
+class Machine:
+    """A GPU whose clock prefers one candidate, and a cache folder."""
+
+    def __init__(self, folder):
+        self.folder, self.runs, self.best = folder, [], CANDIDATES[2]
+        torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(uuid="a/b", name="GPU")
+        torch.cuda.is_current_stream_capturing = lambda: False
+        torch.cuda.device = lambda device: tempfile.TemporaryDirectory()
+        tuning.microseconds = self.clock
+        os.environ["XDG_CACHE_HOME"] = folder
+        tuning.forget()
+
+    def clock(self, one, repeats):
+        del repeats
+        one()
+        return 1000.0 * (1 + (self.runs[-1] != self.best))
+
+    def pick(self, work=("copy", 12)):
+        return tuning.pick(GPU, work, CANDIDATES, self.runs.append)
+
+    def measures(self):
+        """Returns whether the next use measures, in a process that starts now."""
+        tuning.forget()
+        self.runs.clear()
+        assert self.pick() == self.best
+        return bool(self.runs)
+
+
+@case
+def a_choice_is_kept_in_the_process_and_in_the_file():
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(folder)
+        assert machine.measures() and not machine.measures()
+        file = os.path.join(folder, "reach", "torch-a-b.json")
+        assert os.listdir(os.path.dirname(file)) == ["torch-a-b.json"]  # no temporary file is left
+        assert os.stat(os.path.dirname(file)).st_mode & 0o77 == 0
+        machine.pick(("copy", 48))
+        with open(file, encoding="utf-8") as source:
+            assert set(json.load(source)["choices"]) == {"copy 12", "copy 48"}
+        os.environ["XDG_CACHE_HOME"] = "relative"
+        assert tuning.path(GPU) == os.path.expanduser("~/.cache/reach/torch-a-b.json")
+
+
+@case
+def a_damaged_or_old_file_counts_as_empty():
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(folder)
+        assert machine.measures()
+        file = tuning.path(GPU)
+        with open(file, "rb") as source:
+            good = source.read()
+        other = json.loads(good)
+        for content in (b"", b"[]", b"null", b"\xff", good[:-3], b"{" * 100000,
+                        json.dumps({**other, "version": "0"}).encode(),
+                        json.dumps({**other, "choices": 5}).encode(),
+                        json.dumps({**other, "choices": {"copy 12": 7}}).encode(),
+                        json.dumps({**other, "choices": {"copy 12": "9 9 9 9 9"}}).encode(),
+                        b" " * tuning.LARGEST_FILE + good):
+            with open(file, "wb") as target:
+                target.write(content)
+            assert machine.measures(), content[:40]
+            assert not machine.measures(), content[:40]
+        for _ in range(common.count(100)):  # random damage never fails, and never gives a shape that is no candidate
+            at = rng.randrange(len(good))
+            with open(file, "wb") as target:
+                target.write(good[:at] + bytes([rng.randrange(256)]) + good[at + 1:])
+            tuning.forget()
+            assert machine.pick() in CANDIDATES
+
+
+@case
+def a_folder_that_is_not_writable_is_no_error():
+    with tempfile.NamedTemporaryFile() as file:
+        machine = Machine(file.name)  # a file in place of a folder
+        assert machine.measures() and machine.measures()
+        machine.runs.clear()
+        assert machine.pick() == machine.best and not machine.runs
+
+
+def _store_some(file, process):
+    for k in range(20):
+        tuning.store(file, f"work {process} {k}", "1 2 3 4 5")
+
+
+@case
+def processes_that_write_at_once_leave_a_whole_file():
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "file")
+        with multiprocessing.get_context("fork").Pool(4) as pool:
+            pool.map(functools.partial(_store_some, file), range(4))
+        found = tuning.load(file)
+        assert 20 <= len(found) <= 80 and set(found.values()) == {"1 2 3 4 5"}
+        assert os.listdir(folder) == ["file"]
+
+
+@case
+def nothing_is_measured_without_a_gpu_or_inside_a_capture():
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(folder)
+        assert tuning.pick(torch.device("cpu"), ("copy", 1), CANDIDATES, machine.runs.append) == CANDIDATES[0]
+        torch.cuda.is_current_stream_capturing = lambda: True
+        assert machine.pick() == CANDIDATES[0]
+        assert not machine.runs and os.listdir(folder) == []
+
+
+if __name__ == "__main__":
+    assert sys.flags.optimize == 0
+    common.main()
