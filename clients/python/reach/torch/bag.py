@@ -85,8 +85,9 @@ def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, ro
         "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32})
 
 
-def _prepare(call: _Bags, rows: int, vector: int, strategy: str) -> Optional[_Launches]:
-    """Prepares the launches for `rows` rows in all bags. Returns None if the stock operator is used instead."""
+def _prepare(call: _Bags, rows: int, vector: int, strategy: str, whole: bool) -> Optional[_Launches]:
+    """Prepares the launches for `rows` rows in all bags, which are the whole index or a part. Returns None if the stock
+    operator is used instead. The stock operator waits for the device if bags are a part of the index."""
     table, index = call.table, call.index
     way = launch.choose("embedding_bag", table, job(table, index, rows, call.bags, call.weights is not None), strategy,
                         False)
@@ -104,7 +105,7 @@ def _prepare(call: _Bags, rows: int, vector: int, strategy: str) -> Optional[_La
             out = call.new_out()
         return _run(call, out, made[shape])
 
-    may_be_stock = not strategy and way.strategy == "naive" and not way.on_host
+    may_be_stock = whole and not strategy and way.strategy == "naive" and not way.on_host
     work = ("bag", way.shapes, way.on_host, vectors, vector, table.dtype, index.element_size(), each,
             call.offsets is not None, call.weights is not None, call.mean, tuning.size_class(rows),
             tuning.size_class(table.numel() * table.element_size()))
@@ -173,8 +174,10 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
         fallback.say("embedding_bag", why)
     elif table.device == index.device:
         vector = vector_bytes(launch.row_bytes(table), table)
-        found = remembered((table,), index, count, bags, (weights is not None, offsets is None, vector, mean, strategy),
-                           lambda: _prepare(call, count, vector, strategy))
+        whole = rows is None or offsets is None
+        found = remembered((table,), index, count, bags,
+                           (weights is not None, offsets is None, vector, mean, strategy, whole),
+                           lambda: _prepare(call, count, vector, strategy, whole))
     if found is None:
         if out is not None and offsets is not None:
             index, offsets, weights = _cut(index, offsets, weights)
