@@ -17,6 +17,9 @@ NAME_FUNCTION(
     [REPORT_NO_FINGERPRINT] = "no-fingerprint", [REPORT_NOT_RECORDED] = "not-recorded",
     [REPORT_REFUSED] = "refused", [REPORT_UNKNOWN] = "unknown")
 
+/* An option is almost as fast as another one if it gains this share of the other factor. */
+static const double ALMOST = 0.8;
+
 /* Sums of the recorded launches of one kernel. */
 struct sums {
     uint32_t launches;
@@ -138,6 +141,24 @@ static int by_factor(const void *a, const void *b)
     return (x->factor < y->factor) - (x->factor > y->factor);
 }
 
+/* Keeps options that are almost as fast as the fastest option of the same change, to the accesses
+ * or to the memory. The options are in descending order. */
+static void keep_fastest(struct report_row *row)
+{
+    double fastest[2] = {0};
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < row->option_count; i++) {
+        const struct report_option o = row->options[i];
+        double *const best = &fastest[o.strategy == STRATEGY_NAIVE];
+        if (*best == 0)
+            *best = o.factor;
+        if (o.factor >= ALMOST * *best)
+            row->options[kept++] = o;
+    }
+    row->option_count = kept;
+}
+
 /* Keeps the options that every launch has and that gain something. The gain is a part of `ns`. */
 static void set_options(struct report_row *row, const struct sums *sums, double ns)
 {
@@ -148,6 +169,7 @@ static void set_options(struct report_row *row, const struct sums *sums, double 
                 (struct report_option){sums->options[i].kind, sums->options[i].strategy, factor};
     }
     qsort(row->options, row->option_count, sizeof(*row->options), by_factor);
+    keep_fastest(row);
     if (row->option_count > 0)
         row->gain_ns = ns * (1 - 1 / row->options[0].factor);
 }

@@ -379,6 +379,8 @@ print(often("after", script(step(again, GIB), ns=300000)))
     equal([reset.kernel(name)["launches"] for name in ("_Z6gatherPKfPf", "after")], [30, int(reset.text)])
     equal((reset.recording()["resets"], reset.log.count("The process has reset a GPU")), (1, 1), reset.log)
     assert "has reset" not in fault.log, fault.log
+    ended = Run(LAUNCHED + "driver.reset()\nos._exit(3)")
+    equal((ended.status, ended.recording()["resets"]), (3, 1), ended.log)
 
 
 @case

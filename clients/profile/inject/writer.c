@@ -19,8 +19,9 @@
 #include <unistd.h>
 
 enum { COMMAND_ROOM = 4096, MOST_QUEUED = 4 };
-#define WRITE_PERIOD_NS NSEC_PER_SEC
-#define LONGEST_END_NS  (30 * NSEC_PER_SEC)
+#define WRITE_PERIOD_NS  NSEC_PER_SEC
+#define LONGEST_END_NS   (30 * NSEC_PER_SEC)
+#define LONGEST_RESET_NS NSEC_PER_SEC
 
 /* A recorded launch, ready for the JSON document. */
 struct item {
@@ -41,6 +42,7 @@ static struct item *items;
 static bool ending;
 static bool has_news = true; /* that kernels_changes does not count */
 static atomic_uint resets;
+static unsigned int written_resets; /* that the file has; under `lock` */
 static char problem[400];
 static uint64_t started_ns;
 
@@ -453,13 +455,18 @@ static void *run(void *unused)
         const bool must_write = has_news || kernels_changes() != written;
         has_news = false;
         pthread_mutex_unlock(&lock);
+        const unsigned int known_resets = atomic_load(&resets);
         if (must_write) {
             written = kernels_changes();
             write_recording(false);
         }
         pthread_mutex_lock(&lock);
+        if (must_write && known_resets > written_resets) {
+            written_resets = known_resets;
+            pthread_cond_broadcast(&changed);
+        }
         const struct timespec until = clock_timespec(clock_monotonic() + WRITE_PERIOD_NS);
-        if (!ending && !queue)
+        if (!ending && !queue && atomic_load(&resets) == written_resets)
             (void)pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
     }
     pthread_mutex_unlock(&lock);
@@ -497,7 +504,16 @@ void writer_problem(const char *why)
 
 void writer_count_reset(void)
 {
-    atomic_fetch_add(&resets, 1);
+    const unsigned int counted = atomic_fetch_add(&resets, 1) + 1;
+    const struct timespec until = clock_timespec(clock_monotonic() + LONGEST_RESET_NS);
+    int late = 0;
+
+    pthread_mutex_lock(&lock);
+    has_news = true;
+    pthread_cond_broadcast(&changed);
+    while (written_resets < counted && !ending && !late)
+        late = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
+    pthread_mutex_unlock(&lock);
 }
 
 void writer_end(void)

@@ -16,7 +16,8 @@ void writer_add(struct recorded *take);
 /* Reports in one sentence why nothing is recorded. `why` is copied. */
 void writer_problem(const char *why);
 
-/* Counts a reset of a GPU by the program. */
+/* Counts a reset of a GPU by the program, and waits up to a second until the file has it, because
+ * programs call _exit after a reset. */
 void writer_count_reset(void);
 
 /* Writes the rest, and ends the thread. Returns after 30 seconds at the latest. */
