@@ -4,6 +4,7 @@ analyzed. lib_lab.py computes the expected output from the measured files."""
 import functools
 import gzip
 import json
+import lzma
 import os
 import re
 import shutil
@@ -332,6 +333,29 @@ def what_a_kernel_recorded_is_read():
     info = info_of(path)
     equal([info[k] for k in ("records", "loads", "atomics", "lines", "warps", "blocks", "bytes", "kernels")],
           [2400, 1200, 1200, 39600, 24, 6, 1 << 30, ["kernel"]])
+
+
+@case
+def recorded_programs_are_read_compressed():
+    traces = os.path.join(ROOT, "clients", "lab", "traces")
+    names = sorted(name[:-len(".rlt.xz")] for name in os.listdir(traces) if name.endswith(".rlt.xz"))
+    assert len(names) >= 12 and sum(os.path.getsize(os.path.join(traces, n + ".rlt.xz")) for n in names) <= 5e6, names
+    with open(os.path.join(traces, "README.md"), encoding="utf-8") as text:
+        rows = {row.split(" | ")[0].lstrip("| "): row for row in text.read().splitlines() if row.startswith("| ")}
+    plain = os.path.join(common.folder, "plain.rlt")
+    for name in names:
+        packed = os.path.join(traces, name + ".rlt.xz")
+        with lzma.open(packed) as unpacked, open(plain, "wb") as out:
+            shutil.copyfileobj(unpacked, out)
+        info = info_of(packed)
+        equal(info, info_of(plain), name)
+        assert f"| {info['records']} of {info['blocks']} |" in rows[name], (name, rows.get(name))
+    short = os.path.join(common.folder, "short.rlt.xz")
+    with open(packed, "rb") as whole, open(short, "wb") as out:
+        out.write(whole.read()[:1000])
+    for command in (("info",), ("sample", "--one-in", "2")):
+        done = subprocess.run([PROGRAM, *command, short], capture_output=True, timeout=3600, check=False)
+        assert done.returncode == 2 and b"damaged or truncated" in done.stderr, (command, done)
 
 
 @case

@@ -2,6 +2,7 @@
 #include "clients/lab/trace/options.h"
 
 #include "base/units.h"
+#include "clients/lab/trace/unpack.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -91,11 +92,39 @@ bool option_end(struct option_list *l, int wanted)
     return !l->failed;
 }
 
-FILE *option_open_file(const struct option_list *l, const char *path)
+/* Writes the unpacked content to a temporary file, because some commands read a trace twice. */
+static FILE *unpack_to_file(struct unpack *u, struct err *err)
 {
-    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    char bytes[1 << 16];
+    FILE *out = tmpfile();
+    enum status s = STATUS_OK;
+
+    for (size_t n = 1; out && n > 0 && s == STATUS_OK;) {
+        n = fread(bytes, 1, sizeof bytes, u->in);
+        if (fwrite(bytes, 1, n, out) != n)
+            s = err_set(err, STATUS_IO, "cannot write a temporary file: %s", strerror(errno));
+    }
+    if (!out)
+        s = err_set(err, STATUS_IO, "cannot make a temporary file: %s", strerror(errno));
+    s = unpack_close(u, s, err);
+    if (out && (s != STATUS_OK || fseek(out, 0, SEEK_SET) != 0)) {
+        (void)fclose(out);
+        return NULL;
+    }
+    return out;
+}
+
+FILE *option_open_file(struct option_list *l, const char *path)
+{
+    struct err err = {0};
+    struct unpack u;
+    FILE *in = NULL;
+
+    if (strcmp(path, "-") == 0)
+        return stdin;
+    if (unpack_open(path, &u, &err) == STATUS_OK)
+        in = u.with ? unpack_to_file(&u, &err) : u.in;
     if (!in)
-        (void)fprintf(stderr, "reach-lab %s: cannot open %s: %s\n", l->command, path,
-                      strerror(errno));
+        report(l, "%s", err.text);
     return in;
 }

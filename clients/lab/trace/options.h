@@ -25,7 +25,8 @@ bool option_real(struct option_list *l, const char *name, double *out);
  * there was no error. */
 bool option_end(struct option_list *l, int wanted);
 
-/* Opens a file, or returns stdin for "-". Returns NULL after an error and reports the error. */
-FILE *option_open_file(const struct option_list *l, const char *path);
+/* Opens a file, or returns stdin for "-". A compressed file (unpack.h) is unpacked to a temporary
+ * file. Returns NULL after an error and reports the error. */
+FILE *option_open_file(struct option_list *l, const char *path);
 
 #endif
