@@ -89,7 +89,7 @@ $(OUT)/$(v)/reach-profile: $(PROFILE_SRC:%.c=$(OUT)/$(v)/obj/%.o) $(OUT)/$(v)/li
 	$(call say,LINK,$@)
 	$(Q)$(call link) $(CTL_LIBS) -ldl
 
-$(OUT)/$(v)/reach-lab-papers: $(PAPERS_SRC:%.c=$(OUT)/$(v)/obj/%.o) $(libs_$(v))
+$(OUT)/$(v)/reach-lab-papers: $(PAPERS_SRC:%.c=$(OUT)/$(v)/obj/%.o) $(OUT)/$(v)/liblab.a $(libs_$(v))
 	$(call say,LINK,$@)
 	$(Q)$(call link) $(DAEMON_LIBS)
 

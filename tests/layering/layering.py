@@ -66,7 +66,7 @@ MAY_INCLUDE = {
     # The library that reach-profile loads into programs.
     "profile/inject": ["lab/trace"],
     # Machines of published papers, in a program that is not installed. No other layer may include them.
-    "lab/papers": ["clients/lab/exit_status.h", "lab/papers/engine"],
+    "lab/papers": ["clients/lab/exit_status.h", "lab/trace", "lab/whatif", "fingerprint", "lab/papers/engine"],
     "lab/papers/engine": [],
     "kernels": [],
 }
@@ -107,7 +107,7 @@ def layer_of(path):
     if path.startswith("clients/profile/"):
         return "/".join(parts[1:-1])
     if path.startswith("clients/lab/"):
-        folders = [part for part in parts[1:-1] if part not in ("pichai", "mosaic")]
+        folders = [part for part in parts[1:-1] if part not in ("pichai", "mosaic", "programs")]
         layer = "/".join(folders)
         return layer if layer in MAY_INCLUDE else None
     if path.startswith("api/server/"):
@@ -221,7 +221,7 @@ PLANTED = [
     ("clients/lab/whatif/a.c", '#include "clients/lab/papers/engine/engine.h"', False),
     ("clients/lab/validate/a.c", '#include "observe/observe.h"', True),
     ("clients/lab/papers/pichai/a.c", '#include "clients/lab/papers/engine/engine.h"', True),
-    ("clients/lab/papers/pichai/a.c", '#include "clients/lab/trace/rlt.h"', False),
+    ("clients/lab/papers/pichai/a.c", '#include "clients/lab/validate/measured.h"', False),
     ("clients/lab/papers/engine/a.c", '#include "clients/lab/papers/pichai/pichai.h"', False),
     ("clients/lab/elsewhere/a.c", '#include "base/status.h"', False),
     ("clients/c/a.c", '#include "snapshot/snapshot.h"', True),

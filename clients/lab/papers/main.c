@@ -4,6 +4,7 @@
 #include "clients/lab/papers/mosaic/mosaic_command.h"
 #include "clients/lab/papers/pichai/bench_engine.h"
 #include "clients/lab/papers/pichai/pichai_command.h"
+#include "clients/lab/papers/programs/programs_command.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,6 +22,10 @@ static const char help[] =
     "\n"
     "  paper pichai [OPTION..] FIGURE       a figure of Pichai 2014, simulated\n"
     "  paper mosaic FIGURE [--json|--svg]   a figure of Mosaic 2017, simulated\n"
+    "\n"
+    "  run [--gap N] MACHINE TRACE          a recorded program on a machine of Pichai 2014, or on\n"
+    "                                       all of them (MACHINE all); N instructions without\n"
+    "                                       memory before each access, default 4\n"
     "\n"
     "  bench                                prints the speed of the simulation\n"
     "\n"
@@ -64,6 +69,8 @@ static int run_command(int argc, char **argv)
         return pichai_figure_command(argc - 3, argv + 3);
     if (is_figure && strcmp(paper, "mosaic") == 0)
         return mosaic_figure_command(argc - 3, argv + 3);
+    if (strcmp(command, "run") == 0)
+        return programs_run_command(argc - 2, argv + 2);
     if (strcmp(command, "bench") == 0 && argc == 2)
         return bench_engine();
     if (strcmp(command, "--help") == 0 && argc == 2)

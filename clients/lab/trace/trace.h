@@ -3,7 +3,7 @@
  * distances. Accesses that share a TLB entry still share it if the entry is not larger than a
  * chunk.
  *
- * A trace takes 8 bytes per record and 4 per line. A loaded trace is read-only and may be used by
+ * A trace takes 12 bytes per record and 4 per line. A loaded trace is read-only and may be used by
  * any thread. */
 #ifndef REACH_CLIENTS_LAB_TRACE_TRACE_H
 #define REACH_CLIENTS_LAB_TRACE_TRACE_H
@@ -23,6 +23,7 @@ struct trace_region {
 
 struct trace_record {
     uint32_t first_unit; /* index into units[] */
+    uint32_t mask;       /* active lanes */
     uint8_t line_count;
     uint8_t kind;    /* enum rlt_kind */
     uint8_t sectors; /* sectors that memory moves per line, 1 or more */

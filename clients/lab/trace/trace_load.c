@@ -116,8 +116,11 @@ static enum status add_record(struct loader *l, const struct rlt_record *r, stru
         return no_memory(err);
     l->warp_of_record[t->record_count] = warp;
     to = &t->records[t->record_count++];
-    *to = (struct trace_record){(uint32_t)t->line_count, (uint8_t)r->line_count, (uint8_t)r->kind,
-                                line_sectors(r, t->granule_bytes)};
+    *to = (struct trace_record){.first_unit = (uint32_t)t->line_count,
+                                .mask = r->mask,
+                                .line_count = (uint8_t)r->line_count,
+                                .kind = (uint8_t)r->kind,
+                                .sectors = line_sectors(r, t->granule_bytes)};
     for (uint32_t i = 0; i < r->line_count; i++) {
         const uint64_t address = r->lines[i] * t->granule_bytes;
         if ((t->line_count == 0 ||

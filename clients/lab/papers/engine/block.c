@@ -55,6 +55,11 @@ static void end_warp(struct lab_core *c, uint32_t warp)
 
 static void arrive_at_branch(struct lab_core *c, uint32_t warp);
 
+static bool is_divergent(const struct lab_work *work, const struct lab_warp *w)
+{
+    return !work->diverges || work->diverges(work->context, w->threads[0], w->iteration);
+}
+
 /* Moves an unpacked warp to the next operation with an active lane. */
 static void advance_warp(struct lab_core *c, uint32_t warp)
 {
@@ -63,7 +68,7 @@ static void advance_warp(struct lab_core *c, uint32_t warp)
     while (w->iteration < work->iterations) {
         for (; w->op < work->op_count; w->op++) {
             const struct lab_op *op = &work->ops[w->op];
-            if (op->region != 0 && c->machine->compact.on) {
+            if (op->region != 0 && c->machine->compact.on && is_divergent(work, w)) {
                 arrive_at_branch(c, warp);
                 return;
             }

@@ -7,6 +7,8 @@
 
 #include "clients/lab/papers/engine/coalescer.h"
 
+#include <stdbool.h>
+
 /* One memory instruction and the instructions before it. The operations of a region are adjacent.
  * The taken side is first. */
 struct lab_op {
@@ -29,6 +31,9 @@ struct lab_work {
     /* Returns the lanes that take the branch. The pointer is NULL if the job has no branch. */
     uint32_t (*taken)(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
                       uint32_t iteration, uint32_t region);
+    /* Returns whether a warp of the thread's block diverges at this branch. Compaction skips other
+     * branches. If the pointer is NULL, each branch is divergent. */
+    bool (*diverges)(const void *context, uint32_t thread, uint32_t iteration);
     /* Returns the lanes that take the branch among the lanes that took the previous branch. The
      * pointer is NULL if other lanes may take this branch. */
     uint32_t (*taken_too)(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,

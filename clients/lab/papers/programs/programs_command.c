@@ -1,0 +1,85 @@
+/* programs_command.c: see programs_command.h. */
+#include "clients/lab/papers/programs/programs_command.h"
+
+#include "clients/lab/exit_status.h"
+#include "clients/lab/papers/programs/mechanisms.h"
+#include "clients/lab/trace/options.h"
+#include "clients/lab/trace/trace_load.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The papers report that less than a quarter of their instructions access memory. Recorders do not
+ * count the others. */
+enum { DEFAULT_GAP = 4, MOST_GAP = 255, MOST_MECHANISMS = 32 };
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void print_result(const struct mechanism *m, const struct mechanism_result *r,
+                         const struct mechanism_result *against)
+{
+    printf("%-15s %12llu %12llu %11llu %7.2f %%", m->name, (unsigned long long)r->cycles,
+           (unsigned long long)r->instructions, (unsigned long long)r->lookups,
+           percent(r->misses, r->lookups));
+    if (m->against)
+        printf("  %+7.1f %% to %-10s %s", percent(against->cycles, r->cycles) - 100, m->against,
+               m->paper);
+    (void)putchar('\n');
+}
+
+/* Runs one machine and the machine that it is compared with, or all machines. */
+static enum status run_machines(const char *name, const struct trace *trace, uint32_t gap,
+                                struct err *err)
+{
+    struct mechanism_result results[MOST_MECHANISMS] = {0};
+    bool done[MOST_MECHANISMS] = {false};
+    uint32_t count;
+    const struct mechanism *const m = mechanisms(&count);
+    const bool all = strcmp(name, "all") == 0;
+    const uint32_t only = mechanism_find(name);
+    enum status s = STATUS_OK;
+    if (!all && only == UINT32_MAX)
+        return err_set(err, STATUS_INVALID_ARGUMENT, "unknown machine \"%s\"; see --help", name);
+    printf("%-15s %12s %12s %11s %9s  %s\n", "machine", "cycles", "instructions", "TLB lookups",
+           "misses", "speed; the paper's own programs");
+    for (uint32_t i = 0; i < count && s == STATUS_OK; i++) {
+        const uint32_t against = m[i].against ? mechanism_find(m[i].against) : i;
+        if (!all && i != only)
+            continue;
+        if (!done[against])
+            s = mechanism_run(against, trace, gap, &results[against], err);
+        done[against] = true;
+        if (s == STATUS_OK && !done[i])
+            s = mechanism_run(i, trace, gap, &results[i], err);
+        done[i] = true;
+        if (s == STATUS_OK)
+            print_result(&m[i], &results[i], &results[against]);
+    }
+    return s;
+}
+
+int programs_run_command(int argc, char **argv)
+{
+    struct option_list l = {argc, argv, "run", false};
+    struct trace trace = {0};
+    struct err err = {0};
+    uint64_t gap = DEFAULT_GAP;
+    FILE *in;
+    enum status s;
+    (void)option_count(&l, "--gap", &gap);
+    if (!option_end(&l, 2) || !(in = option_open_file(&l, l.argv[1])))
+        return LAB_ERROR;
+    s = gap <= MOST_GAP ? trace_load(in, &trace, &err)
+                        : err_set(&err, STATUS_INVALID_ARGUMENT, "--gap must be 0 to %d", MOST_GAP);
+    if (s == STATUS_OK)
+        s = run_machines(l.argv[0], &trace, (uint32_t)gap, &err);
+    if (s != STATUS_OK)
+        (void)fprintf(stderr, "reach-lab-papers run: %s\n", err.text);
+    trace_free(&trace);
+    if (in != stdin)
+        (void)fclose(in);
+    return s == STATUS_OK ? LAB_OK : LAB_ERROR;
+}
