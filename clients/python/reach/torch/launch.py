@@ -29,8 +29,8 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU te
 # (docs/measurements/host-tables-h200-71c8ba62-2026-11-27/strategies.txt). More of them delay the reads of other kernels.
 IN_FLIGHT = 1 << 19
 PLANNED = 8  # times the bytes that fill the link according to a plan, if that is more: 8 times 62 kB for an H200
-# A kernel on all SMs keeps this many times as much in flight. Rows of 256 bytes in 96 GiB then have 50.1 GB/s on an H200,
-# instead of 47.4.
+# A kernel on all SMs keeps this many times as much in flight. Rows of 256 bytes in 96 GiB of managed memory then have 49
+# GB/s on an H200 (docs/measurements/host-tables-h200-d78f1caf-2026-11-27/prediction_96GiB.txt.xz).
 WHOLE_GPU = 4
 SHORT = 8  # times IN_FLIGHT; shorter batches are done before their reads matter to others, and get a launch without a queue
 STOCK = "stock"
