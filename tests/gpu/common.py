@@ -25,6 +25,7 @@ MEASURE_SECONDS = 300
 ANSWER_SECONDS = 60
 
 os.environ["REACHD_CONFIG"] = "none"  # the configuration of the machine's own daemon is not ours
+VISIBLE = os.environ.get("CUDA_VISIBLE_DEVICES")  # of the caller; None for all GPUs
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "0")
 
 

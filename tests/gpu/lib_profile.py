@@ -16,10 +16,9 @@ import tempfile
 import time
 import typing
 
-VISIBLE = os.environ.get("CUDA_VISIBLE_DEVICES")  # common changes it
+import common
 
-import common  # noqa: E402  pylint: disable=wrong-import-position
-
+VISIBLE = common.VISIBLE
 PROGRAM = os.path.abspath(os.environ.get("REACH_PROFILE") or common.BUILD + "/reach-profile")
 OPTIONS = shlex.split(os.environ.get("REACH_PROFILE_OPTIONS", ""))
 PAGE_SHIFT = 21

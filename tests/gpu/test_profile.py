@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests that programs under reach-profile print the same bits as alone, and that a kernel of each is recorded. Kernels
 in NVTX ranges must have the names of the ranges. The programs are those of tests/gpu/profile, reach-gups and
-host_gather. Speeds in their output are not compared.
+host_gather, or those whose names are arguments. Speeds in their output are not compared.
 
   REACH_PROFILE_JOBS   number of programs at a time (3)
 
@@ -12,8 +12,8 @@ import os
 import re
 import sys
 
-import lib_profile  # before common, whose CUDA_VISIBLE_DEVICES hides GPUs
 import common
+import lib_profile
 
 JOBS = int(os.environ.get("REACH_PROFILE_JOBS", "3"))
 PATIENCE_S = 120
@@ -95,7 +95,7 @@ def main():
     if not os.path.exists(lib_profile.PROGRAM):
         common.skip_all("there is no %s; build it with make, or name it with REACH_PROFILE" % lib_profile.PROGRAM)
     try:
-        found = programs()
+        found = [program for program in programs() if program.name in sys.argv[1:] or not sys.argv[1:]]
     except common.MeasureFailed as failed:
         t.ok(False, "reachd measures", failed)
         t.end()
