@@ -39,6 +39,8 @@ struct times {
 
 static const char *const WITHIN = "all of it is within the reach, where nothing misses";
 static const char *const TOO_LITTLE = "too little of it is out of reach";
+static const char *const TOO_LATE =
+    "the search did not end in time; call again when the GPU is idle";
 static const char *const HIDDEN = "compression makes the reads slower than misses would";
 static const char *const TOO_SHORT =
     "the memory is too short to compare it with a part of it that L2 does not hold";
@@ -150,8 +152,12 @@ static enum reach_alloc_status find_reach(struct diagnose *d, struct times *t,
     uint64_t high = d->found.bytes;
     double high_ns = t->all;
     enum reach_alloc_status s = REACH_ALLOC_OK;
+    bool late = false;
 
-    for (int i = 0; i < BISECTIONS && read_elapsed_ns(d) < TIME_LIMIT_NS; i++) {
+    for (int i = 0; i < BISECTIONS; i++) {
+        late = read_elapsed_ns(d) >= TIME_LIMIT_NS;
+        if (late)
+            break;
         const uint64_t middle = (low + high) / 2 / DIAGNOSE_LINE * DIAGNOSE_LINE;
         double ns;
         s = read_ns(d, t->kernel, middle, 0, &ns, error);
@@ -164,7 +170,7 @@ static enum reach_alloc_status find_reach(struct diagnose *d, struct times *t,
             low = middle;
         }
     }
-    d->found.reach_bytes = finding_absent(TOO_LITTLE);
+    d->found.reach_bytes = finding_absent(late ? TOO_LATE : TOO_LITTLE);
     if ((double)high < FAST * all && t->all > high_ns) {
         const double slope = (t->all - high_ns) / (1 / (double)high - 1 / all);
         const double reach = slope / (t->all + slope / all);
@@ -219,7 +225,7 @@ static enum reach_alloc_status find_entry(struct diagnose *d, const struct times
     uint32_t log2 = 0;
     enum reach_alloc_status s;
 
-    d->found.entry_bytes = finding_absent(TOO_LITTLE);
+    d->found.entry_bytes = finding_absent(t->reach > 0 ? TOO_LITTLE : d->found.reach_bytes.reason);
     if (!(t->reach > 0) || region > all)
         return REACH_ALLOC_OK;
     slow_ns = (1 - 1 / REGION) * t->all / (1 - t->reach / all);
