@@ -48,7 +48,9 @@ check:
 	@$(RUN_TESTS) -j $(TEST_JOBS) $(CHECK_ITEMS)
 
 ifdef CROSS
+# Python runs on the processor of this machine, and loads a library for it.
 check-programs: all $(tests_release) $(fakelib_release) $(filter $(OUT)/release/%,$(E2E_PROGRAMS))
+	@$(MAKE) --no-print-directory ARCH=$(MACHINE) CC=gcc build/release/libreach.so.$(ABI)
 else
 check-programs: all $(tests_release) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(fakelib_release) $(fakelib_asan) \
                 $(OUT)/asan/reachd $(if $(CTL_SRC),$(OUT)/asan/reachctl) $(OUT)/asan/reach-lab $(OUT)/asan/reach-profile $(OUT)/asan/libreach.so.$(ABI) $(E2E_PROGRAMS)
@@ -83,7 +85,9 @@ beside: $(OUT)/release/tests/sim/test_beside
 	@$(OUT)/release/tests/sim/test_beside $(COUNT) $$(nproc)
 
 # Tests that name REACH_LONG run more cases when it is set: more kills, more damage, more time. `make check` leaves
-# some tests under sanitizers (tests/share.h, tests/run) and clang-tidy of unchanged files to check-long.
+# some tests under sanitizers (tests/share.h, tests/run) and clang-tidy of unchanged files to check-long. check-long also
+# runs `make check` for the other architectures, without REACH_LONG.
+FOREIGN     := $(filter-out $(MACHINE),aarch64)
 LONG_TESTS  := $(shell grep -ls REACH_LONG $(TEST_SRC) $(FUZZ_SRC) $(call SCRIPTS,e2e) /dev/null)
 .PHONY: check-long
 check-long:
@@ -92,7 +96,8 @@ check-long:
 	@failed=0; REACH_LONG=1 tests/run -j 2 -t 36000 make:lint-tidy $(tests_asan) $(patsubst %.c,$(OUT)/release/%,$(filter %.c,$(LONG_TESTS))) \
 	    asan:tests/e2e/test_schemathesis.py $(papers_release) $(papers_asan) $(PAPERS:%=release:%) $(PAPERS:%=asan:%) \
 	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)) $(wildcard tests/package/test_*.py)) || failed=1; \
-	    REACH_LONG=1 $(MAKE) --no-print-directory check-fleet || failed=1; exit $$failed
+	    REACH_LONG=1 $(MAKE) --no-print-directory check-fleet || failed=1; \
+	    $(foreach a,$(FOREIGN),$(MAKE) --no-print-directory ARCH=$(a) CC=$(a)-linux-gnu-gcc check || failed=1;) exit $$failed
 
 # The machines of published papers (clients/lab/papers), and their tests.
 PAPERS      := $(call SCRIPTS,papers)

@@ -39,6 +39,10 @@ BUILD = os.environ.get("REACH_TEST_BUILD") or os.path.join(ROOT, "build", "relea
 REACHD = os.environ.get("REACHD") or os.path.join(BUILD, "reachd")
 REACHCTL = os.environ.get("REACHCTL") or os.path.join(BUILD, "reachctl")
 SANITIZED = "asan" in BUILD or "tsan" in BUILD
+EMULATED = os.environ.get("REACH_EMULATED")  # the processor that an emulator provides to the programs (.ci/emulated)
+SLOW = SANITIZED or EMULATED  # the programs are several times slower, so there are fewer cases
+# Shared libraries that a test compiles are loaded into the programs.
+COMPILER = shutil.which(f"{EMULATED}-linux-gnu-gcc" if EMULATED else os.environ.get("CC", "gcc"))
 PATIENCE_S = 1000  # only against a hang: the slowest machine needs a part of it
 
 os.environ["REACHD_CONFIG"] = "none"  # the configuration of the machine's own daemon is not ours
@@ -51,6 +55,14 @@ cases = []
 
 class Skip(Exception):
     """Raised by a case that cannot run on this machine; the text is the reason."""
+
+
+def needs_own_processor(why):
+    """Ends the script as skipped if the programs do not run on the processor of this machine, which Python and the
+    compiler use."""
+    if EMULATED:
+        print(f"not for {EMULATED} under an emulator: {why}")
+        sys.exit(77)
 
 
 def case(function):
@@ -260,7 +272,8 @@ def measured_state(simulated):
     kept = os.path.join(os.path.dirname(program), "measured-" + key + ".db")
     if not os.path.exists(kept):
         state = f"{kept}.{os.getpid()}"
-        options = [word for text in simulated for word in ("--simulate", text)]
+        # A slow machine measures every kind of memory, too.
+        options = ["--memory-time-ms", "3600000"] + [word for text in simulated for word in ("--simulate", text)]
         daemon = Daemon(*options, state=state, program=program)
         daemon.measured()
         daemon.stop()
@@ -269,9 +282,9 @@ def measured_state(simulated):
 
 
 def measuring_daemon(*options):
-    """A daemon that measures its GPUs. A sanitized daemon is four times as slow, so its state file has them measured.
+    """A daemon that measures its GPUs. A slow daemon takes four times as long, so its state file has them measured.
     Unit tests and tests/sim cover most of that work under the same sanitizer."""
-    return measured_daemon(*options) if SANITIZED else Daemon(*options)
+    return measured_daemon(*options) if SLOW else Daemon(*options)
 
 
 def measured_daemon(*options):

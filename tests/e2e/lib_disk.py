@@ -3,7 +3,6 @@ system calls with which a daemon writes to one folder."""
 import errno
 import mmap
 import os
-import shutil
 import struct
 import subprocess
 
@@ -141,8 +140,7 @@ class Disk:
     """A folder for a state file; start() starts a daemon on it."""
 
     def __init__(self, name):
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if not compiler or common.SANITIZED:
+        if not common.COMPILER or common.SANITIZED:
             raise common.Skip("no compiler, or a sanitizer that must be loaded first")
         self.folder = os.path.join(common.folder, name)
         os.mkdir(self.folder)
@@ -150,7 +148,7 @@ class Disk:
         self.shim, source = (os.path.join(common.folder, name + end) for end in (".so", ".c"))
         with open(source, "w", encoding="ascii") as file:
             file.write(SHIM)
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", self.shim, source], check=True)
+        subprocess.run([common.COMPILER, "-shared", "-fPIC", "-o", self.shim, source], check=True)
         self.fault_path = os.path.join(common.folder, name + ".fault")
         with open(self.fault_path, "wb") as file:
             file.write(bytes(4096))

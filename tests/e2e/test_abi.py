@@ -65,7 +65,7 @@ def layout(library):
         out.write("".join('#include "%s"\n' % header for header in library.headers) +
                   '#include <stdio.h>\n#define P(...) (printf(__VA_ARGS__), puts(""))\n'
                   "int main(void)\n{\n%s\nreturn 0;\n}\n" % "\n".join(lines))
-    subprocess.run([os.environ.get("CC", "gcc"), "-std=c11", "-o", program, program + ".c"], check=True)
+    subprocess.run([common.COMPILER, "-std=c11", "-o", program, program + ".c"], check=True)
     return subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 

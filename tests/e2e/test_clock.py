@@ -3,7 +3,6 @@
 and no thread wakes because of it."""
 import mmap
 import os
-import shutil
 import struct
 import subprocess
 import time
@@ -52,14 +51,13 @@ class Shifted:
     """A daemon whose wall clock the test sets."""
 
     def __init__(self, *options):
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if not compiler or common.SANITIZED:
+        if not common.COMPILER or common.SANITIZED:
             raise common.Skip("no compiler, or a sanitizer that must be loaded first")
         shim = os.path.join(common.folder, "shift.so")
         source = os.path.join(common.folder, "shift.c")
         with open(source, "w", encoding="ascii") as file:
             file.write(SHIM)
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, source], check=True)
+        subprocess.run([common.COMPILER, "-shared", "-fPIC", "-o", shim, source], check=True)
         path = os.path.join(common.folder, "shift")
         with open(path, "wb") as file:
             file.write(bytes(4096))

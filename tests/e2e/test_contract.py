@@ -22,7 +22,7 @@ if not common.contract:
     sys.exit(77)
 
 SEED = int(os.environ.get("REACH_TEST_SEED") or random.randrange(1 << 32))
-EXAMPLES = 15 if common.SANITIZED else 40
+EXAMPLES = 15 if common.SLOW else 40
 print(f"# REACH_TEST_SEED={SEED}")
 
 TOKEN = "a-token-for-the-tests-only"

@@ -14,6 +14,7 @@ FLAGS = ("-std=c++17", "-O1", "-Wall", "-Werror", "-Wno-unused-function", "-Wno-
 if os.path.basename(common.BUILD) != "release":
     print("the headers are compiled here, so once is enough")
     sys.exit(77)
+common.needs_own_processor("the headers are compiled for this machine")
 CXX = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
 if not CXX:
     print("there is no C++ compiler: install g++, or name one with CXX")

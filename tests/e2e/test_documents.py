@@ -28,6 +28,7 @@ from common import ROOT, case, equal, run
 if os.path.basename(common.BUILD) != "release":
     print("documents do not depend on the build")
     sys.exit(77)
+common.needs_own_processor("the commands of pages use an installation for this machine")
 
 PAGES = [os.path.relpath(page, ROOT) for page in
          [os.path.join(ROOT, name) for name in ("README.md", "CONTRIBUTING.md", "systemd/README.md",

@@ -17,7 +17,7 @@ import lib_dra
 import lib_nfd
 from lib_scripts import DRA, NFD
 
-COUNT = int(os.environ.get("REACH_COUNT") or (10 if common.SANITIZED else 40))
+COUNT = int(os.environ.get("REACH_COUNT") or (10 if common.SLOW else 40))
 MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
 H200 = "nvidia-h200-13083bf7-2026-11-21"
 H100 = "nvidia-h100-80gb-hbm3-26cff468-2026-11-21"

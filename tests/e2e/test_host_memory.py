@@ -10,6 +10,7 @@ from common import ROOT, case, equal, run
 if os.path.basename(common.BUILD) != "release":
     print("what is loaded is the release build")
     sys.exit(77)
+common.needs_own_processor("Python loads libreach-cuda of the build")
 
 FAKE = os.path.join(common.BUILD, "tests", "fakecuda")
 FAR = "50/1@2000,64K,64+90,0+0,20"

@@ -16,6 +16,7 @@ from common import BUILD, ROOT, Skip, case, equal, run
 if os.path.basename(BUILD) != "release":
     print("what is installed is the release build")
     sys.exit(77)
+common.needs_own_processor("the programs are compiled by gcc and loaded by Python")
 
 PREFIX = "/opt/reach"
 LIBRARIES = (("libreach", "c/reach", "REACH_0.1", ("reach.h",)),

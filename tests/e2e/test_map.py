@@ -15,7 +15,7 @@ from common import REACHCTL, ROOT, case, equal, load_json, run, save_json
 GOLDEN = os.path.join(ROOT, "tests", "e2e", "golden")
 MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
 RECORDED = {"h100": "nvidia-h100-80gb-hbm3-26cff468-2026-11-21", "h200": "nvidia-h200-13083bf7-2026-11-21"}
-COUNT = int(os.environ.get("REACH_COUNT") or (10 if common.SANITIZED else 30))
+COUNT = int(os.environ.get("REACH_COUNT") or (10 if common.SLOW else 30))
 
 daemon = common.Daemon("--simulate", "k80", "--simulate", "h200", "--no-measure-on-start")
 for gpu, depth in ((0, "full"), (1, "quick")):

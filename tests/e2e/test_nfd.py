@@ -17,7 +17,7 @@ from common import REACHCTL, ROOT, case, equal, run, until
 import lib_nfd
 from lib_scripts import NFD
 
-COUNT = int(os.environ.get("REACH_COUNT") or (10 if common.SANITIZED else 30))
+COUNT = int(os.environ.get("REACH_COUNT") or (10 if common.SLOW else 30))
 MEASUREMENTS = os.path.join(ROOT, "docs", "measurements")
 H200 = "nvidia-h200-13083bf7-2026-11-21", "nvidia-h200-1699d92c-2026-11-21"
 H100 = "nvidia-h100-80gb-hbm3-26cff468-2026-11-21"

@@ -15,6 +15,7 @@ from common import ROOT, case, equal, run
 import lib_profile
 from lib_profile import GIB, MIB
 
+common.needs_own_processor("Python programs load the recorder of the build")
 # Programs that are not sanitized load the libraries of the release build.
 RELEASE = os.path.join(ROOT, "build", "release")
 PROFILE = os.path.join(common.BUILD, "reach-profile")

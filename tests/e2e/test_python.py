@@ -20,6 +20,7 @@ from common import ROOT, Skip, case, equal
 if os.path.basename(common.BUILD) != "release":
     print("the package is not compiled")
     sys.exit(77)
+common.needs_own_processor("Python loads libreach of the build")
 
 TREE = os.path.join(ROOT, "clients", "python")
 GOLDEN = os.path.join(ROOT, "tests", "e2e", "golden", "python.api")

@@ -12,6 +12,8 @@ import sys
 import common
 from common import ROOT, Skip, case, equal
 
+common.needs_own_processor("Python loads libreach of the build")
+
 LIBRARY = os.path.join(common.BUILD, "libreach.so.0")
 FUZZER = os.path.join(ROOT, "tests", "e2e", "lib_python_fuzz.py")
 FINGERPRINT = os.path.join(ROOT, "docs", "measurements", "nvidia-h200-3232f831-2026-11-21", "fingerprint-full.json")

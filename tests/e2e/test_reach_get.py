@@ -12,7 +12,7 @@ from lib_reach import Tool
 from lib_requests import GIB, Requests
 
 PROFILES = ("k80", "a100-80g", "h200")
-COUNT = int(os.environ.get("REACH_COUNT") or (100 if common.SANITIZED and not os.environ.get("REACH_LONG") else 1000))
+COUNT = int(os.environ.get("REACH_COUNT") or (100 if common.SLOW and not os.environ.get("REACH_LONG") else 1000))
 SEED = int(os.environ.get("TEST_SEED") or os.environ.get("REACH_SEED") or random.randrange(1 << 32))
 REQUEST_ID = re.compile(r'"request_id":"[0-9a-f]{16}",')
 # The library and the daemon may come from two builds.

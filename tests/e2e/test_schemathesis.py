@@ -20,7 +20,7 @@ if "REACH_LONG" not in os.environ:
     sys.exit(77)
 
 SEED = int(os.environ.get("REACH_TEST_SEED") or random.randrange(1 << 32))
-EXAMPLES = int(os.environ.get("REACH_COUNT") or (20 if common.SANITIZED else 60))
+EXAMPLES = int(os.environ.get("REACH_COUNT") or (20 if common.SLOW else 60))
 TOOLS = os.path.join(ROOT, "build", "contract", "tools")
 CHECKS = """\
 [checks]

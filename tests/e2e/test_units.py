@@ -105,7 +105,7 @@ def the_service_is_started_by_its_sockets():
     import subprocess
     process = subprocess.Popen(
         ["systemd-socket-activate", "-l", unix, "-l", health, "--fdname=reachd:reachd-health",
-         "-E", "REACHD_CONFIG=none", common.REACHD, "--simulate", "k80", "--state", ":memory:",
+         "-E", "REACHD_CONFIG=none", *(["-E", "QEMU_LD_PREFIX"] if common.EMULATED else []), common.REACHD, "--simulate", "k80", "--state", ":memory:",
          "--no-measure-on-start"],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:

@@ -5,6 +5,8 @@
 #include "worker/reap.h"
 #include "worker/worker.h"
 
+#include "tests/share.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -423,9 +425,8 @@ static void test_no_executable(void **state)
     struct err err = {0};
 
     (void)state;
-#ifdef REACH_EMULATED
-    skip(); /* under qemu-user, posix_spawn reports no failure of the program */
-#endif
+    if (test_emulated())
+        skip(); /* under qemu-user, posix_spawn reports no failure of the program */
     assert_int_equal(worker_start("/nowhere/reachd", &options, &w, &err), STATUS_IO);
     assert_null(w);
     assert_non_null(strstr(err.text, "/nowhere/reachd"));
