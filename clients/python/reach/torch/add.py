@@ -5,11 +5,11 @@ torch.use_deterministic_algorithms, selects PyTorch's sorting operator instead.
 """
 from __future__ import annotations
 
-from typing import Optional, Union
+from typing import NamedTuple, Optional, Union
 
 import torch
 
-from reach.torch import arguments, fallback, host, kernels, launch, shapes
+from reach.torch import arguments, compiled, fallback, host, kernels, launch, shapes
 from reach.torch.planning import Job
 
 DTYPES = (torch.float32, torch.float64, torch.int32, torch.int64)  # whose atomics every GPU has
@@ -21,8 +21,16 @@ def job(table: torch.Tensor, index: torch.Tensor) -> Job:
                input_bytes=index.element_size() + row)
 
 
-def _choose(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor,
-            strategy: str) -> Optional[launch.Way]:
+class _Launches(NamedTuple):
+    """The data that does not change between calls with tensors of the same kind."""
+    way: launch.Way
+    shape: shapes.Shape
+    width: int
+    kept: compiled.Kept
+
+
+def _prepare(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, strategy: str) -> Optional[_Launches]:
+    """Prepares the launches. Returns None if the stock operator is used instead."""
     why = launch.unfit(table)
     if not why and table.dtype not in DTYPES:
         why = f"{table.dtype} has no atomic addition here"
@@ -33,19 +41,29 @@ def _choose(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor,
     if why or source.numel() == 0 or table.numel() == 0 or \
             not table.device == index.device == source.device:
         return None
-    return launch.choose("index_add_", table, job(table, index), strategy, True)
+    way = launch.choose("index_add_", table, job(table, index), strategy, True)
+    row = launch.row_bytes(table)
+    return None if way is None else _Launches(way, shapes.shape("add", way.shapes, row, 1),
+                                              row // table.element_size(), {})
+
+
+def _launch(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, strategy: str) -> bool:
+    """Adds by a kernel or the stock operator. Returns whether it was a kernel, of which autograd has no record."""
+    kind = ("add", launch.kind_of(table), index.device, index.dtype, launch.rounded(index.numel()), source.device,
+            strategy)
+    found: Optional[_Launches] = launch.remember(kind, lambda: _prepare(table, index, source, strategy), table.device)
+    if found is None:
+        table.index_add_(0, index, source)
+        return False
+    way, shape, width, kept = found
+    launch.run(way, kernels.add_scope, kernels.add_windows, index.numel() * width, shape, kept, index.contiguous(),
+               source.contiguous(), table, index.numel(), width, piece_bytes=shape.items * table.element_size(),
+               SHIFT=kernels.shift(width), BLOCK=shape.items)
+    return True
 
 
 def _add(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, strategy: str) -> None:
-    way = _choose(table, index, source, strategy)
-    if way is None:
-        table.index_add_(0, index, source)
-        return
-    width = launch.row_bytes(table) // table.element_size()
-    shape = shapes.shape("add", way.shapes, launch.row_bytes(table), 1)
-    launch.run(way, kernels.add_scope, kernels.add_windows, index.numel() * width, shape, index.contiguous(),
-               source.contiguous(), table.detach(), index.numel(), width,
-               piece_bytes=shape.items * table.element_size(), SHIFT=kernels.shift(width), BLOCK=shape.items)
+    _launch(table, index, source, strategy)
 
 
 _op = torch.library.custom_op(
@@ -66,7 +84,9 @@ def index_add_(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor, 
     [1.0, 0.0, 2.0]
     """
     table = host.on_device(table, index)
-    arguments.check_tensors("index_add_", table=table, index=index, source=source)
+    plain = launch.plain(table, index, source)
+    if not plain:
+        arguments.check_tensors("index_add_", table=table, index=index, source=source)
     launch.check_index(index)
     if source.shape != (index.numel(), *table.shape[1:]) or source.dtype != table.dtype:
         raise ValueError(f"the source must be {(index.numel(), *table.shape[1:])} of {table.dtype}")
@@ -78,9 +98,9 @@ def index_add_(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor, 
                      "torch.use_deterministic_algorithms is on")
         return table.index_add_(0, index, source, alpha=alpha)
     scaled = source if alpha == 1 else source * alpha
-    if launch.plain(table, index, source):
-        _add(table, index, scaled, strategy)
-        torch.autograd.graph.increment_version(table)
+    if plain:
+        if _launch(table, index, scaled, strategy):
+            torch.autograd.graph.increment_version(table)
     else:
         _op(table, index, scaled, strategy)
     return table

@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
-import triton
 import triton.language as tl
 
-from reach.torch import arguments, fallback, host, kernels, launch, shapes, tuning
+from reach.torch import arguments, compiled, fallback, host, kernels, launch, shapes, tuning
 from reach.torch.add import index_add_
 from reach.torch.gather import gather_rows, vector_bytes
 from reach.torch.planning import Job
@@ -40,11 +39,12 @@ def typical(numbers: int, bags: int) -> int:
     return -(-length // unit) * unit
 
 
-def add_parts(parts: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    """Computes out = parts[0] + parts[1] + ..."""
+def add_parts(parts: torch.Tensor, out: torch.Tensor, kept: Optional[compiled.Kept] = None) -> torch.Tensor:
+    """Computes out = parts[0] + parts[1] + ... `kept` belongs to the device, the width and the number of parts."""
     with launch.on(out.device):
-        kernels.add_parts[(triton.cdiv(out.numel(), BLOCK),)](parts, out, out.stride(0), out.numel(),
-                                                              WIDTH=out.shape[1], PARTS=parts.shape[0], BLOCK=BLOCK)
+        compiled.start(kernels.add_parts, -(-out.numel() // BLOCK), {} if kept is None else kept, True,
+                       (parts, out, out.stride(0), out.numel()), (), None,
+                       WIDTH=out.shape[1], PARTS=parts.shape[0], BLOCK=BLOCK)
     return out
 
 
@@ -55,6 +55,7 @@ class _Launches(NamedTuple):
     vectors: int
     piece_bytes: int
     constants: Dict[str, Any]
+    kept: compiled.Kept
 
 
 class _Bags(NamedTuple):
@@ -69,7 +70,7 @@ class _Bags(NamedTuple):
 
     @property
     def bags(self) -> int:
-        return self.index.shape[0] // self.length if self.offsets is None else self.offsets.shape[0] - int(self.has_end)
+        return self.index.numel() // self.length if self.offsets is None else self.offsets.shape[0] - int(self.has_end)
 
     def new_out(self) -> torch.Tensor:
         return self.table.new_empty((self.bags, self.table.shape[1]))
@@ -82,13 +83,21 @@ def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, ro
     return _Launches(way, shape, vectors, shape.items * lanes * shape.step * vector, {
         "RAGGED": call.offsets is not None, "W": vector // table.element_size(), "BLOCK": shape.items, "LANES": lanes,
         "STEPS": shape.step, "WEIGHTED": call.weights is not None, "MEAN": call.mean,
-        "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32})
+        "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32}, {})
 
 
-def _prepare(call: _Bags, rows: int, vector: int, strategy: str, whole: bool) -> Optional[_Launches]:
+def _prepare(call: _Bags, rows: int, strategy: str, whole: bool) -> Optional[_Launches]:
     """Prepares the launches for `rows` rows in all bags, which are the whole index or a part. Returns None if the stock
     operator is used instead. The stock operator waits for the device if bags are a part of the index."""
     table, index = call.table, call.index
+    why = launch.unfit(table) or ("" if table.dtype in DTYPES else f"{table.dtype} is not a floating type")
+    if why and strategy not in ("", launch.STOCK):
+        raise RuntimeError(f"reach.torch.embedding_bag: cannot use strategy {strategy}: {why}")
+    if why:
+        fallback.say("embedding_bag", why)
+    if why or table.device != index.device:
+        return None
+    vector = vector_bytes(launch.row_bytes(table), table)
     way = launch.choose("embedding_bag", table, job(table, index, rows, call.bags, call.weights is not None), strategy,
                         False)
     if way is None:
@@ -121,13 +130,13 @@ def _run(call: _Bags, out: torch.Tensor, found: _Launches) -> torch.Tensor:
     parts = out if way.parts == 1 else out.new_empty(
         (way.parts, *out.shape), dtype=torch.float64 if table.dtype == torch.float64 else torch.float32)
     last = call.length if call.offsets is None else bags if call.has_end else bags - 1
-    launch.run(way, kernels.bag_scope, kernels.bag_windows, bags * found.vectors, found.shape, index.contiguous(),
-               index if call.offsets is None else call.offsets.contiguous(),
-               index if call.weights is None else call.weights.contiguous(), table.detach(), parts, parts.stride(-2),
+    launch.run(way, kernels.bag_scope, kernels.bag_windows, bags * found.vectors, found.shape, found.kept,
+               index.contiguous(), index if call.offsets is None else call.offsets.contiguous(),
+               index if call.weights is None else call.weights.contiguous(), table, parts, parts.stride(-2),
                bags, last, index.numel(), found.vectors, piece_bytes=found.piece_bytes, numbered=True,
                **found.constants)
     if way.parts > 1:
-        add_parts(parts, out)
+        add_parts(parts, out, found.kept)
     return out
 
 
@@ -140,7 +149,7 @@ def _cut(index: torch.Tensor, offsets: torch.Tensor, weights: Optional[torch.Ten
 
 def stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
           weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool) -> torch.Tensor:
-    bags = index if offsets is not None else index.view(-1, length)
+    bags = index if offsets is not None or index.dim() == 2 else index.view(-1, length)
     like = None if weights is None else weights.view(bags.shape)
     return torch.nn.functional.embedding_bag(bags, table, offsets, mode="mean" if mean else "sum",
                                              per_sample_weights=like, include_last_offset=has_end)
@@ -152,8 +161,8 @@ def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int
     call, because a small batch takes longer to plan than to sum. `more` holds the other values on which the result
     depends.
     """
-    kind = ("bag", index.device, index.dtype, max(0, numbers - 1).bit_length(), typical(numbers, bags), more,
-            *((t.device, t.dtype, t.shape, t.is_contiguous(), host.kind_of(t)) for t in tables))
+    kind = ("bag", index.device, index.dtype, launch.rounded(numbers), typical(numbers, bags), more,
+            *[launch.kind_of(t) for t in tables])
     return launch.remember(kind, find, index.device)
 
 
@@ -164,20 +173,12 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
     is the approximate number of indices in bags. It is given if offsets cover only a part of the index."""
     call = _Bags(table, index, offsets, weights, length, has_end, mean)
     count, bags = rows or index.numel(), call.bags
-    found: Optional[_Launches] = None
     if index.numel() == 0 or table.numel() == 0:
         return table.new_zeros((bags, table.shape[1])) if out is None else out.zero_()
-    why = launch.unfit(table) or ("" if table.dtype in DTYPES else f"{table.dtype} is not a floating type")
-    if why and strategy not in ("", launch.STOCK):
-        raise RuntimeError(f"reach.torch.embedding_bag: cannot use strategy {strategy}: {why}")
-    if why:
-        fallback.say("embedding_bag", why)
-    elif table.device == index.device:
-        vector = vector_bytes(launch.row_bytes(table), table)
-        whole = rows is None or offsets is None
-        found = remembered((table,), index, count, bags,
-                           (weights is not None, offsets is None, vector, mean, strategy, whole),
-                           lambda: _prepare(call, count, vector, strategy, whole))
+    whole = rows is None or offsets is None
+    found: Optional[_Launches] = remembered(
+        (table,), index, count, bags, (weights is not None, offsets is None, mean, strategy, whole),
+        lambda: _prepare(call, count, strategy, whole))
     if found is None:
         if out is not None and offsets is not None:
             index, offsets, weights = _cut(index, offsets, weights)
@@ -255,8 +256,12 @@ def embedding_bag(table: Union[torch.Tensor, host.HostTable], index: torch.Tenso
     [[4.0, 6.0], [2.0, 3.0]]
     """
     table = host.on_device(table, index)
-    arguments.check_tensors("embedding_bag", table=table, index=index, **{name: t for name, t in (
-        ("offsets", offsets), ("per_sample_weights", per_sample_weights)) if t is not None})
+    given = [table, index, *(() if offsets is None else (offsets,)),
+             *(() if per_sample_weights is None else (per_sample_weights,))]
+    plain = launch.plain(*given)
+    if not plain:
+        arguments.check_tensors("embedding_bag", table=table, index=index, **{name: t for name, t in (
+            ("offsets", offsets), ("per_sample_weights", per_sample_weights)) if t is not None})
     launch.check_index(index, (1, 2))
     if table.dim() != 2:
         raise ValueError("the table must have two dimensions")
@@ -273,8 +278,7 @@ def embedding_bag(table: Union[torch.Tensor, host.HostTable], index: torch.Tenso
         return table.new_zeros((index.shape[0], table.shape[1]))
     length = 0 if offsets is not None else index.shape[1]
     weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-    given = (table, index) + tuple(t for t in (offsets, weights) if t is not None)
-    call: Any = sums_or_stock if launch.plain(*given) else _op
-    result: torch.Tensor = call(table, index.reshape(-1), offsets, weights, length, include_last_offset,
-                                mode == "mean", strategy)
+    call: Any = sums_or_stock if plain else _op
+    result: torch.Tensor = call(table, index if plain else index.reshape(-1), offsets, weights, length,
+                                include_last_offset, mode == "mean", strategy)
     return result

@@ -10,7 +10,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 
 import torch
 
-from reach.torch import arguments, fallback, host, kernels, launch, shapes, tuning
+from reach.torch import arguments, compiled, fallback, host, kernels, launch, shapes, tuning
 from reach.torch.add import index_add_
 from reach.torch.planning import Job
 
@@ -23,11 +23,6 @@ def vector_bytes(row: int, *tensors: torch.Tensor) -> int:
     for t in tensors:
         together |= t.data_ptr()
     return min(16, together & -together)
-
-
-def _as_words(t: torch.Tensor, vector: int) -> torch.Tensor:
-    flat = t.detach().view(-1)
-    return flat if flat.dtype == _WORDS[vector] else flat.view(_WORDS[vector])
 
 
 def job(table: torch.Tensor, index: torch.Tensor) -> Job:
@@ -48,18 +43,19 @@ class _Launches(NamedTuple):
     vectors: int
     ahead: int
     constants: Dict[str, Any]
+    kept: compiled.Kept
 
 
 def _launches(row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _Launches:
     vectors = row // vector
     constants = {"SHIFT": kernels.shift(vectors), "W": vector // _WORDS[vector].itemsize, "BLOCK": shape.items}
-    return _Launches(way, shape, vector, vectors, shapes.ahead(row) * vectors, constants)
+    return _Launches(way, shape, vector, vectors, shapes.ahead(row) * vectors, constants, {})
 
 
 def _copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, found: _Launches) -> torch.Tensor:
     count = index.numel()
-    launch.run(found.way, kernels.copy_scope, kernels.copy_windows, count * found.vectors, found.shape,
-               index.contiguous(), _as_words(table, found.vector), _as_words(out, found.vector), count, found.vectors,
+    launch.run(found.way, kernels.copy_scope, kernels.copy_windows, count * found.vectors, found.shape, found.kept,
+               index.contiguous(), table, out, count, found.vectors, words=_WORDS[found.vector],
                piece_bytes=found.shape.items * found.vector, ahead=found.ahead, **found.constants)
     return out
 
@@ -93,9 +89,17 @@ def copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, way: launc
         _copy(table, index, out, found)
 
 
-def _prepare(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor], vector: int,
+def _prepare(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor],
              strategy: str) -> Optional[_Launches]:
     """Prepares the launches. Returns None if the stock operator is used instead."""
+    why = launch.unfit(table)
+    if why and strategy not in ("", launch.STOCK):
+        raise RuntimeError(f"reach.torch.gather_rows: cannot use strategy {strategy}: {why}")
+    if why:
+        fallback.say("gather_rows", why)
+    if why or index.numel() == 0 or table.numel() == 0 or index.device != table.device:
+        return None  # without anything to copy, and for errors: as PyTorch does it
+    vector = vector_bytes(launch.row_bytes(table), table, *(() if out is None else (out,)))
     way = launch.choose("gather_rows", table, job(table, index), strategy, False)
     if way is None:
         return None
@@ -107,27 +111,21 @@ def _prepare(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tenso
 
 def _choose(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor],
             strategy: str) -> Optional[_Launches]:
-    why = launch.unfit(table)
-    row = 0 if why else launch.row_bytes(table)
-    if why or index.numel() == 0 or table.numel() == 0 or index.device != table.device:
-        if why and strategy not in ("", launch.STOCK):
-            raise RuntimeError(f"reach.torch.gather_rows: cannot use strategy {strategy}: {why}")
-        if why:
-            fallback.say("gather_rows", why)
-        return None  # without anything to copy, and for errors: as PyTorch does it
-    vector = vector_bytes(row, table) if out is None else vector_bytes(row, table, out)
-    kind = ("copy", table.device, table.dtype, table.shape, index.dtype, (index.numel() - 1).bit_length(), strategy,
-            vector, host.kind_of(table))
-    found: Optional[_Launches] = launch.remember(kind, lambda: _prepare(table, index, out, vector, strategy),
-                                                 table.device)
+    """Does _prepare once for each kind of call."""
+    kind = ("copy", launch.kind_of(table), index.device, index.dtype, launch.rounded(index.numel()), strategy,
+            None if out is None else out.data_ptr() & 15)
+    found: Optional[_Launches] = launch.remember(kind, lambda: _prepare(table, index, out, strategy), table.device)
     return found
 
 
 def _gather(table: torch.Tensor, index: torch.Tensor, strategy: str) -> torch.Tensor:
-    found = _choose(table, index, None, strategy)
-    if found is None:
-        return torch.index_select(table, 0, index)
-    return _copy(table, index, table.new_empty((index.numel(), *table.shape[1:])), found)
+    """Returns table[index] for an index of any shape."""
+    flat = index if index.dim() == 1 else index.reshape(-1)
+    found = _choose(table, flat, None, strategy)
+    if found is not None:
+        return _copy(table, flat, table.new_empty((*index.shape, *table.shape[1:])), found)
+    rows = torch.index_select(table, 0, flat)
+    return rows if flat is index else rows.view(*index.shape, *table.shape[1:])
 
 
 def _fake(table: torch.Tensor, index: torch.Tensor, strategy: str) -> torch.Tensor:
@@ -167,10 +165,12 @@ def gather_rows(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor,
     [[4, 5], [0, 1]]
     """
     table = host.on_device(table, index)
-    arguments.check_tensors("gather_rows", table=table, index=index)
+    plain = launch.plain(table, index)
+    if not plain:
+        arguments.check_tensors("gather_rows", table=table, index=index)
     launch.check_index(index)
     if out is None:
-        if launch.plain(table, index):
+        if plain:
             return _gather(table, index, strategy)
         result: torch.Tensor = _op(table, index, strategy)
         return result
@@ -200,6 +200,9 @@ def embedding(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor, s
     [[[4, 5]], [[0, 1]]]
     """
     table = host.on_device(table, index)
+    if launch.plain(table, index):
+        launch.check_index(index, None)
+        return _gather(table, index, strategy)
     arguments.check_tensors("embedding", table=table, index=index)
     rows = gather_rows(table, index.reshape(-1), strategy=strategy)
     return rows.view(*index.shape, *table.shape[1:])

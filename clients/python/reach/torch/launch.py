@@ -15,11 +15,10 @@ import os
 from typing import Any, Callable, ContextManager, Dict, Optional, Sequence, Tuple, Union
 
 import torch
-import triton
 
 import reach
 from reach._locks import Lock
-from reach.torch import fallback, host, kernels, shapes, streams
+from reach.torch import compiled, fallback, host, kernels, shapes, streams
 from reach.torch.planning import HostJob, Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
 from reach.torch.shapes import Shape
 
@@ -74,6 +73,10 @@ _plans: Dict[Tuple[int, Job], Union[Plan, NoPlan]] = {}
 _checked: Dict[int, Optional[NoPlan]] = {}
 _ways: Dict[Tuple[Any, ...], Way] = {}
 _remembered: Dict[Tuple[Any, ...], Any] = {}
+_MISSING = object()
+_HERE = contextlib.nullcontext()
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_INDICES = (torch.int32, torch.int64)
 
 
 def use(source: Union[None, str, reach.Reach] = None) -> None:
@@ -102,9 +105,10 @@ def remember(key: Tuple[Any, ...], find: Callable[[], Any], device: torch.device
     """Returns the first result of `find`, until the next `use`. A result found during the capture of a CUDA graph is
     not kept."""
     key = (*key, shapes.only())
+    found = _remembered.get(key, _MISSING)
+    if found is not _MISSING:
+        return found
     with _lock:
-        if key in _remembered:
-            return _remembered[key]
         found = find()
         if not capturing(device):
             _remembered[key] = found
@@ -312,16 +316,18 @@ def _way(table: torch.Tensor, job: Job, strategy: str) -> Way:
 def on(device: torch.device) -> ContextManager[Any]:
     """Makes `device` the current device, on which Triton launches."""
     if device.type != "cuda" or device.index == torch.cuda.current_device():
-        return contextlib.nullcontext()
+        return _HERE
     return torch.cuda.device(device)
 
 
-def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments: Any, piece_bytes: int = 0,
-        numbered: bool = False, ahead: Optional[int] = None, **constants: Any) -> None:
-    """Makes the launches of a way over `items` items. The kernels are kernels.*_scope and *_windows. A program has at
-    most `piece_bytes` bytes of the table in flight. With `numbered` each pass also gets its number, after
+def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, kept: compiled.Kept, *arguments: Any,
+        words: Optional[torch.dtype] = None, piece_bytes: int = 0, numbered: bool = False, ahead: Optional[int] = None,
+        **constants: Any) -> None:
+    """Makes the launches of a way over `items` items. The kernels are kernels.*_scope and *_windows. `kept` belongs to
+    this way, shape, and constants. `words` is the type as which a kernel takes all tensors after the first. A program
+    has at most `piece_bytes` bytes of the table in flight. With `numbered` each pass also gets its number, after
     `arguments`. Windows that may wait for each other get `ahead` items; 0 means that they do not wait."""
-    pieces = triton.cdiv(items, shape.items)
+    pieces = -(-items // shape.items)
     device = arguments[0].device
     in_flight = way.in_flight * (1 if not way.on_host or streams.is_part(device) else WHOLE_GPU)
     at_once = max(1, in_flight // piece_bytes) if way.on_host and piece_bytes else pieces
@@ -334,21 +340,22 @@ def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, *arguments
             close = () if ahead is None else (max(1, ahead // shape.items),)
             # LATE looks at the queue of another window, which must therefore be a number of its own.
             flags = {} if ahead is None else {"CLOSE": ahead > 0 and not way.on_host}
-            windows[(programs,)](*arguments, way.bounds_there, way.window_of_sm, queues, pieces, *close,
-                                 WINDOWS=way.parts, DRAW=shape.draw, LATE=way.on_host, num_warps=shape.warps,
-                                 **flags, **constants)
+            compiled.start(windows, programs, kept, not way.on_host, arguments,
+                           (way.bounds_there, way.window_of_sm, queues, pieces, *close), words,
+                           WINDOWS=way.parts, DRAW=shape.draw, LATE=way.on_host, num_warps=shape.warps, **flags,
+                           **constants)
             return
         for part in range(way.parts):
             number = (part,) if numbered else ()
-            scope[(pieces,)](*arguments, *number, way.bounds[part], way.bounds[part + 1],
-                             num_warps=shape.warps, **constants)
+            compiled.start(scope, pieces, kept, not way.on_host, arguments,
+                           (*number, way.bounds[part], way.bounds[part + 1]), words, num_warps=shape.warps, **constants)
 
 
 def run_list(way: Way, scope: Any, windows: Any, items: int, tables: int, shape: Shape, *arguments: Any,
              **constants: Any) -> None:
     """Makes the launch of a way with runs over `items` items of each table of a list. The kernels are in
     kernels_tables."""
-    pieces = triton.cdiv(items, shape.items)
+    pieces = -(-items // shape.items)
     device = arguments[0].device
     with on(device):
         if way.in_windows:
@@ -364,15 +371,28 @@ def plain(*tensors: torch.Tensor) -> bool:
     """Returns whether a call may bypass the dispatcher: nothing is traced and no gradient is needed."""
     if torch.compiler.is_compiling():
         return False
-    grad = torch.is_grad_enabled()
-    return all(type(t) in (torch.Tensor, torch.nn.Parameter) and not (grad and t.requires_grad) for t in tensors)
+    for t in tensors:
+        if type(t) not in _PLAIN or (t.requires_grad and torch.is_grad_enabled()):
+            return False
+    return True
 
 
-def check_index(index: torch.Tensor, dimensions: Tuple[int, ...] = (1,)) -> None:
-    if index.dim() not in dimensions or index.dtype not in (torch.int32, torch.int64):
-        raise ValueError("the index must be int32 or int64, of " +
-                         " or ".join(f"{d}" for d in dimensions) + f" dimension(s), not {index.dtype} of "
-                         f"{index.dim()}")
+def check_index(index: torch.Tensor, dimensions: Optional[Tuple[int, ...]] = (1,)) -> None:
+    """Raises ValueError for an index of another type, or of other dimensions, if they are given."""
+    if index.dtype not in _INDICES or (dimensions is not None and index.dim() not in dimensions):
+        of = "" if dimensions is None else f", of {' or '.join(map(str, dimensions))} dimension(s)"
+        raise ValueError(f"the index must be int32 or int64{of}, not {index.dtype} of {index.dim()}")
+
+
+def kind_of(table: torch.Tensor) -> Tuple[Any, ...]:
+    """Returns the properties of a table on which a choice depends."""
+    return (table.device, table.dtype, table.shape, table.is_contiguous(), table.is_conj(), table.is_neg(),
+            table.data_ptr() & 15, host.kind_of(table))
+
+
+def rounded(count: int) -> int:
+    """Returns the same number for sizes of batches that share a choice."""
+    return (count - 1).bit_length() if count else -1
 
 
 def row_bytes(table: torch.Tensor) -> int:

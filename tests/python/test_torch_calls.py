@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Tests the work of the host in a repeated call of reach.torch: compiled kernels are found again by the kind of their
+arguments (compiled.py), and checks and choices are made once. The compiler and the plans are synthetic."""
+import random
+import types
+import warnings
+
+import common
+from common import case
+
+common.need_torch()
+
+import torch  # noqa: E402
+
+import reach.torch as rt  # noqa: E402
+from reach.torch import compiled, kernels, launch, planning  # noqa: E402
+
+KERNELS = ("copy_scope", "copy_windows", "bag_scope", "bag_windows", "add_scope", "add_windows", "add_parts")
+rng = random.Random(common.SEED)
+warnings.simplefilter("ignore", rt.StockOperatorWarning)
+
+
+class Compiler:
+    """Stands for a kernel of Triton. A launch through the compiler records its arguments, and so does a launch of what
+    the compiler returned."""
+
+    def __init__(self, names, constants, with_constants=True):
+        self.__name__, self.arg_names = f"kernel of {names}", [*names, *constants]
+        self.signature = self.arg_names if with_constants else names
+        self.found, self.launched = [], []
+
+    @classmethod
+    def of(cls, real, kernel):
+        """Replaces a kernel of the package."""
+        names = {constant: [p.name for p in real[kernel].params if p.is_constexpr == constant] for constant in (0, 1)}
+        setattr(kernels, kernel, cls(names[0], names[1]))
+        return getattr(kernels, kernel)
+
+    def __getitem__(self, grid):
+        def run(*given, **constants):
+            self.found.append((grid, given, constants))
+            made = types.SimpleNamespace(src=types.SimpleNamespace(signature=dict.fromkeys(self.signature)))
+            return Compiled(made.src, self.launched)
+        return run
+
+
+class Compiled:
+    def __init__(self, src, launched):
+        self.src, self.launched = src, launched
+
+    def __getitem__(self, grid):
+        return lambda *given: self.launched.append((grid, given))
+
+
+def kind(given):
+    """Returns the properties from which Triton compiles (its documentation of specialization)."""
+    if isinstance(given, int):
+        return -2**31 <= given < 2**31, given == 1, given % 16 == 0
+    return given.dtype, given.data_ptr() % 16 == 0
+
+
+@case
+def a_kernel_is_compiled_once_for_each_kind_of_arguments():
+    buffer = torch.zeros(256, dtype=torch.uint8)
+    for with_constants in (True, False):
+        kernel = Compiler(["a", "b", "n", "m"], ["C", "D"], with_constants)
+        kept, kinds = {}, set()
+        for _ in range(common.count(300)):
+            begin, dtype = rng.choice((0, 4, 8, 16, 32)), rng.choice((torch.int32, torch.float32))
+            given = (buffer[begin:begin + 64].view(dtype), buffer[:64],
+                     rng.choice((1, 2, 16, 17, 2**31 - 1, 2**31, 2**40 + 1)), rng.choice((0, 5)))
+            before, programs = len(kernel.found), rng.randrange(1, 99)
+            compiled.start(kernel, programs, kept, True, given[:2], given[2:], None, D=7, C=3, num_warps=4)
+            new = tuple(map(kind, given))
+            assert (len(kernel.found) > before) == (new not in kinds), given
+            kinds.add(new)
+            if len(kernel.found) == before:
+                grid, last = kernel.launched[-1]
+                assert grid == (programs, 1, 1)
+                assert last == (given[0].data_ptr(), buffer.data_ptr(), *given[2:], *((3, 7) if with_constants else ()))
+            else:
+                assert kernel.found[-1][::2] == ((programs,), {"C": 3, "D": 7, "num_warps": 4})
+
+
+@case
+def tensors_of_the_host_are_passed_whole():
+    kernel, table, kept = Compiler(["index", "table"], ["C"]), torch.zeros(8), {}
+    for _ in range(2):
+        compiled.start(kernel, 1, kept, False, (torch.zeros(1, dtype=torch.int64), table), (), torch.int32, C=1)
+    assert [a.dtype for a in kernel.found[0][1]] == [torch.int64, torch.int32]
+    assert kernel.launched[0][1][1] is table
+
+
+@case
+def a_compiler_that_returns_nothing_is_asked_again():
+    kernel, kept = Compiler(["a", "b"], []), {}
+    kernel.signature = ["a"]  # of no known form
+    for _ in range(2):
+        compiled.start(kernel, 1, kept, True, (torch.zeros(4),), (3,), None)
+    assert len(kernel.found) == 2 and not kept and not kernel.launched
+
+
+@case
+def a_repeated_call_neither_plans_nor_compiles():
+    table, index = torch.zeros(64, 4), torch.randint(0, 64, (16,))
+    calls = {"copy": lambda i: rt.gather_rows(table, i),
+             "copy to": lambda i: rt.gather_rows(table, i, torch.ones(16, 4)),
+             "embed": lambda i: rt.embedding(table, i.view(2, 8)),
+             "bag": lambda i: rt.embedding_bag(table, i.view(4, 4)),
+             "ragged": lambda i: rt.embedding_bag(table, i, index[:4]),
+             "add": lambda i: rt.index_add_(table, i, torch.ones(16, 4))}
+    plans = []
+    before = launch.INTERPRETED, launch.facts, launch.plan, dict(vars(kernels))
+    launch.INTERPRETED, launch.facts = True, lambda device: ("GPU-made-up", 4)
+    launch.plan = lambda device, job: plans.append(job) or planning.Plan(
+        strategy, "made up", 1 << 10, (0, 512, 1024), (0, 1, 0, 1), {}, 32)
+    try:
+        for strategy in planning.STRATEGIES:
+            for name, call in calls.items():
+                launch.forget()
+                made = [Compiler.of(before[3], kernel) for kernel in KERNELS]
+                call(index)
+                first = len(plans), sum(len(one.found) for one in made)
+                for _ in range(3):
+                    call(index.clone())
+                assert (len(plans), sum(len(one.found) for one in made)) == first, (strategy, name)
+                stock = strategy == "naive" and name == "add"
+                assert sum(len(one.launched) for one in made) >= (0 if stock else 3), (strategy, name)
+    finally:
+        launch.INTERPRETED, launch.facts, launch.plan = before[:3]
+        vars(kernels).update(before[3])
+        launch.forget()
+
+
+@case
+def wrong_arguments_are_refused_in_each_call():
+    table, index = torch.zeros(9, 3), torch.tensor([8, 0, 0])
+    for _ in range(2):
+        common.raises(ValueError, rt.gather_rows, table, index.float())
+        common.raises(ValueError, rt.embedding, table, index.float())
+        common.raises(RuntimeError, rt.gather_rows, table.T, index, strategy="windows")
+        common.raises(RuntimeError, rt.index_add_, table, index, torch.zeros(3, 3), strategy="windows")
+        common.raises(RuntimeError, rt.embedding_bag, table.T, index.view(1, 3), strategy="windows")
+
+
+@case
+def choices_differ_where_the_stock_operator_must_be_used():
+    table, index = torch.randn(64, 4, dtype=torch.complex64), torch.randint(0, 64, (16,))
+    for one in (table, table.conj(), table.T.contiguous().T, table[:, :3], table):
+        assert torch.equal(rt.gather_rows(one, index), one[index])
+        assert torch.equal(rt.embedding(one, index.view(4, 4)), one[index.view(4, 4)])
+    assert launch.kind_of(table) != launch.kind_of(table.conj())
+    assert rt.gather_rows(table, index[:0]).shape == (0, 4) and rt.gather_rows(table, index[:1]).shape == (1, 4)
+
+
+if __name__ == "__main__":
+    common.main()
