@@ -208,6 +208,9 @@ def what_if_follows_from_the_sets_and_the_prices():
     status, text, log = run(PROGRAM, "what-if", "--only", "windows", fingerprint, path)
     equal((status, log), (0, ""), text)
     assert "simulated" in text and "windows" in text, text
+    said = re.match(r"Deal the accesses to (\d+) windows: the job is then ([\d.]+) times as fast\.\n\n", text)
+    rows = {row["question"]: row for row in json.loads(run(PROGRAM, "what-if", "--json", "--only", "windows", fingerprint, path)[1])["rows"]}
+    equal((float(said[1]), said[2]), (rows["windows"]["value"], f"{rows['as-it-is']['ns'] / rows['windows']['ns']:.2f}"), text)
     equal(run(PROGRAM, "what-if", "--only", "windows", fingerprint, path), (status, text, log))
 
 
@@ -309,6 +312,7 @@ def what_is_left_out_is_known_to_the_end():
     assert not any(row["known"] for row in json.loads(text)["rows"]), text
     assert "nothing is recommended" in log, log
     status, text, log = run(PROGRAM, "what-if", fingerprint, path)
+    assert text.startswith("Nothing is recommended: 90.0 % of the accesses"), text
     assert status == 2 and "90.0 % of the accesses" in text and "GB/s" not in text, (status, text)
     # Returns a few requests and their answers.
     packed = os.path.join(common.folder, "few.txt.gz")
@@ -356,6 +360,19 @@ def recorded_programs_are_read_compressed():
     for command in (("info",), ("sample", "--one-in", "2")):
         done = subprocess.run([PROGRAM, *command, short], capture_output=True, timeout=3600, check=False)
         assert done.returncode == 2 and b"damaged or truncated" in done.stderr, (command, done)
+
+
+@case
+def a_program_gets_one_recommendation():
+    traces = os.path.join(ROOT, "clients", "lab", "traces")
+    fingerprint = os.path.join(traces, "fingerprint.json")
+    for name, only, said in (("bfs", ("windows",), "Leave the job as it is: "), ("kmers", ("order",), "Sort the accesses by page in buffers of "),
+                             ("kmers", ("scopes",), "Make 2 passes over scopes: "), ("kmers", ("scopes", "order"), "Make 2 passes over scopes: "),
+                             ("kmers", ("entry",), "Keep the memory of the job contiguous: ")):
+        status, text, log = run(PROGRAM, "what-if", "--json", *(word for o in only for word in ("--only", o)), fingerprint,
+                                os.path.join(traces, name + ".rlt.xz"))
+        equal((status, log), (0, ""), text)
+        assert json.loads(text)["recommendation"].startswith(said), (name, only, text)
 
 
 @case

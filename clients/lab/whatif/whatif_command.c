@@ -73,9 +73,73 @@ static void print_costs(const struct whatif_answer *a, FILE *out)
                   "\nns per access of the whole GPU, contiguous - scattered, fastest first:\n");
 }
 
+/* ---- recommendation ---- */
+
+/* What-if differs by up to 5 % from measured jobs (docs/lab.md), so a smaller gain is none. */
+static const double LEAST_GAIN = 1.05;
+
+/* Returns the fastest change that gains, or NULL. Other entries are another GPU, and contiguity is
+ * a property of memory. Sorting has a cost that is not included, so it is the last choice. */
+static const struct whatif_row *best_change(const struct whatif_answer *a, double ns)
+{
+    const struct whatif_row *sorting = NULL;
+    for (uint32_t i = 0; i < a->row_count && a->rows[i].known; i++) {
+        const struct whatif_row *r = &a->rows[i];
+        if (r->ns * LEAST_GAIN > ns)
+            break;
+        if (r->question == WHATIF_ORDER)
+            sorting = sorting ? sorting : r;
+        else if (r->question != WHATIF_ENTRY && r->question != WHATIF_CONTIGUITY)
+            return r;
+    }
+    return sorting;
+}
+
+static void recommend(const struct whatif_answer *a, char *out, size_t size)
+{
+    const struct whatif_row *now = a->rows;
+    while (now->question != WHATIF_AS_IT_IS)
+        now++;
+    if (!now->known) {
+        (void)snprintf(out, size, "Nothing is recommended: %s.", now->note);
+        return;
+    }
+    const struct whatif_row *best = best_change(a, now->ns);
+    const double scattered = now->ns_at_worst / now->ns;
+    char gain[TEXT_BYTES];
+    (void)snprintf(gain, sizeof gain, "the job is then %.2f times as fast",
+                   best ? now->ns / best->ns : 1);
+    if (best && best->question == WHATIF_WINDOWS)
+        (void)snprintf(out, size, "Deal the accesses to %.0f windows: %s.", best->value, gain);
+    else if (best && best->question == WHATIF_SCOPES)
+        (void)snprintf(out, size, "Make %.0f passes over scopes: %s.", best->value, gain);
+    else if (best && best->question == WHATIF_BLOCKS)
+        (void)snprintf(out, size, "Run %.0f blocks on an SM at a time: %s.", best->value, gain);
+    else if (best)
+        (void)snprintf(
+            out, size,
+            "Sort the accesses by page in buffers of %.0f: %s, without the time to sort.",
+            best->value, gain);
+    else if (scattered > LEAST_GAIN)
+        (void)snprintf(
+            out, size,
+            "Keep the memory of the job contiguous: scattered memory takes %.2f times as "
+            "long.",
+            scattered);
+    else
+        (void)snprintf(out, size,
+                       "Leave the job as it is: no change makes it more than %.0f %% faster.",
+                       100 * (LEAST_GAIN - 1));
+}
+
+/* ---- text ---- */
+
 static bool print_text(const struct fingerprint *fp, const struct whatif_answer *a, FILE *out)
 {
     char bytes[32];
+    char advice[WHATIF_NOTE_BYTES + TEXT_BYTES];
+    recommend(a, advice, sizeof advice);
+    (void)fprintf(out, "%s\n\n", advice);
     (void)fprintf(
         out, "%s (%s fingerprint), TLBs simulated on %llu accesses of %llu records over %s\n",
         fp->gpu.name, origin_name(fp->gpu.origin), (unsigned long long)a->accesses,
@@ -110,9 +174,12 @@ static void write_row(struct json_writer *t, const struct whatif_row *r)
 static bool print_json(const struct fingerprint *fp, const struct whatif_answer *a, FILE *out)
 {
     struct json_writer t;
+    char advice[WHATIF_NOTE_BYTES + TEXT_BYTES];
+    recommend(a, advice, sizeof advice);
     json_writer_begin(&t, 0);
     t.indent = 2;
     json_writer_open(&t, NULL, '{');
+    json_writer_text(&t, "recommendation", advice);
     json_writer_text(&t, "gpu", fp->gpu.name);
     json_writer_text(&t, "origin", origin_name(fp->gpu.origin));
     json_writer_text(&t, "walks", "simulated");
@@ -173,7 +240,7 @@ static bool read_options(struct option_list *l, struct whatif_options *o, bool *
     return option_end(l, 2);
 }
 
-static enum status load_fingerprint(const char *path, struct fingerprint *out, struct err *err)
+enum status whatif_load_fingerprint(const char *path, struct fingerprint *out, struct err *err)
 {
     json_error_t why;
     json_t *json = json_load_file(path, 0, &why);
@@ -214,7 +281,7 @@ int whatif_command(int argc, char **argv)
         return LAB_ERROR;
     fp = calloc(1, sizeof *fp);
     answer = calloc(1, sizeof *answer);
-    s = fp && answer ? load_fingerprint(l.argv[0], fp, &err)
+    s = fp && answer ? whatif_load_fingerprint(l.argv[0], fp, &err)
                      : err_set(&err, STATUS_NO_MEMORY, "cannot allocate the answer: out of memory");
     if (s == STATUS_OK)
         s = trace_load(in, &trace, &err);

@@ -1,8 +1,14 @@
-/* whatif_command.h: the command reach-lab what-if. */
+/* whatif_command.h: reach-lab what-if. */
 #ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_COMMAND_H
 #define REACH_CLIENTS_LAB_WHATIF_WHATIF_COMMAND_H
 
-/* Runs [OPTION..] FINGERPRINT TRACE|-. `argv` begins behind the command. Returns an exit status. */
+#include "base/status.h"
+#include "fingerprint/fingerprint.h"
+
+/* Takes the arguments that follow the command. Returns an exit status (exit_status.h). */
 int whatif_command(int argc, char **argv);
+
+/* Reads the file of a fingerprint. Returns STATUS_CORRUPT if it is no fingerprint. */
+enum status whatif_load_fingerprint(const char *path, struct fingerprint *out, struct err *err);
 
 #endif
