@@ -222,7 +222,7 @@ PLANTED = [
     ("clients/lab/validate/a.c", '#include "observe/observe.h"', True),
     ("clients/lab/papers/pichai/a.c", '#include "clients/lab/papers/engine/engine.h"', True),
     ("clients/lab/papers/pichai/a.c", '#include "clients/lab/validate/measured.h"', False),
-    ("clients/lab/papers/engine/a.c", '#include "clients/lab/papers/pichai/pichai.h"', False),
+    ("clients/lab/papers/engine/a.c", '#include "clients/lab/papers/pichai/pichai_machines.h"', False),
     ("clients/lab/elsewhere/a.c", '#include "base/status.h"', False),
     ("clients/c/a.c", '#include "snapshot/snapshot.h"', True),
     ("clients/c/a.c", '#include "api/handlers/routes.h"', True),
@@ -285,7 +285,7 @@ def self_test():
         write(root, "clients/c/wire.h", "\n")
         write(root, "clients/fleet/keep.h", "\n")
         write(root, "clients/profile/recording.h", "\n")
-        for header in ("trace/rlt.h", "whatif/whatif.h", "papers/engine/engine.h", "papers/pichai/pichai.h"):
+        for header in ("trace/rlt.h", "whatif/whatif.h", "papers/engine/engine.h", "papers/pichai/pichai_machines.h"):
             write(root, "clients/lab/" + header, "\n")
         for path, line, allowed in PLANTED:
             if "/c/reach.h" not in path:

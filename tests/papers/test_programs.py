@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests reach-lab-papers run: what a machine counts on a recorded program, against the reader of the format in Python."""
+"""Tests reach-lab-papers: what a machine counts on a recorded program, against the reader of the format in Python, the
+table of docs/lab-programs.md, and the exact results of the papers."""
 import lzma
 import os
 import shutil
@@ -14,6 +15,7 @@ from common import ROOT, case, equal, run  # noqa: E402
 PROGRAM = os.path.join(common.BUILD, "reach-lab-papers")
 TRACES = os.path.join(ROOT, "clients", "lab", "traces")
 PAGE_LINES = 32
+MOSAIC = ("ideal", "gpu-mmu", "large-pages", "mosaic", "mosaic-fragmented", "mosaic-cac")
 
 
 def trace(name):
@@ -31,20 +33,23 @@ def machines(path, *options, machine="all"):
 @case
 def machines_run_each_record_once():
     plain = os.path.join(common.folder, "plain.rlt")
-    with lzma.open(trace("gups-large")) as packed, open(plain, "wb") as out:
+    with lzma.open(trace("gups")) as packed, open(plain, "wb") as out:
         shutil.copyfileobj(packed, out)
     granule, records = lib_lab.read_trace(plain)
     equal(granule * PAGE_LINES, 4096)
     pages = sum(len({line // PAGE_LINES for line in record["lines"]}) for record in records)
+    lines = sum(len(record["lines"]) for record in records)
     for gap in (0, 4):
-        found, text = machines(trace("gups-large"), "--gap", str(gap))
+        found, text = machines(trace("gups"), "--gap", str(gap))
         assert len(found) >= 12, text
         for name, (_, instructions, lookups, missed) in found.items():
-            equal((instructions, lookups), (len(records) * (gap + 1), pages), name)
-            assert (missed > 99) == (name not in ("no-tlb", "ccws", "tbc")), (name, missed)
+            assert instructions == len(records) * (gap + 1) or instructions < len(records) * (gap + 1) and name.startswith("tbc"), name
+            # Mosaic's machine looks up a page twice if another page comes between its lines.
+            assert lookups == pages or pages < lookups <= lines and name in MOSAIC or name.startswith("tbc"), (name, lookups, pages)
+            assert (missed > 20) == (name not in ("no-tlb", "ccws", "tbc", "ideal")), (name, missed)
         assert found["no-tlb"][0] < found["augmented"][0] < found["naive"][0], text
-    equal(machines(trace("gups-large"))[1], text)
-    equal(list(machines(trace("gups-large"), machine="tcws")[0]), ["tcws"])
+    equal(machines(trace("gups"))[1], text)
+    equal(list(machines(trace("gups"), machine="tcws")[0]), ["tcws"])
 
 
 @case
@@ -52,9 +57,55 @@ def compaction_needs_divergent_blocks():
     if common.SANITIZED:
         return
     found, text = machines(trace("bfs"))
-    assert found["tbc"][1] < found["no-tlb"][1] == found["ccws"][1], text
+    assert found["tbc"][1] < found["no-tlb"][1] == found["ccws"][1] == found["mosaic"][1], text
+    # The data of bfs fit into the large entries, and large pages need frames without foreign data.
+    assert found["mosaic"][0] < found["mosaic-fragmented"][0] / 2 and found["mosaic-cac"][3] < 1, text
     found, text = machines(trace("gemm"))
     equal(found["tbc"][1], found["no-tlb"][1], text)
+
+
+@case
+def exact_results_are_those_of_the_text():
+    status, text, log = run(PROGRAM, "check")
+    equal((status, log), (0, ""), text)
+    walks, packing, matrix, bloat = text.splitlines()
+    # In figure 8, three walks of four loads share the upper two levels and one entry of the third level. Two of the
+    # leaves are in one line.
+    pages = [(0xb9, 0x0c, 0xac, 0x03), (0xb9, 0x0c, 0xac, 0x04), (0xb9, 0x0c, 0xad, 0x05)]
+    entries = {page[:level + 1] for page in pages for level in range(4)}
+    assert f"{4 * len(pages)} loads one walk after the other, {len(entries)} scheduled" in walks, walks
+    # In figure 19, threads 1 to 12 are in three warps, and threads 2, 3, 5 and 12 take the branch.
+    taken = [{t for t in range(4 * w + 1, 4 * w + 5) if t in (2, 3, 5, 12)} for w in range(3)]
+    stack = sum((0 < len(t)) + (len(t) < 4) for t in taken)
+    lanes = [[t for t in range(1, 13) if (t in (2, 3, 5, 12)) == side and (t - 1) % 4 == lane] for side in (0, 1) for lane in range(4)]
+    packed = max(len(lane) for lane in lanes[:4]) + max(len(lane) for lane in lanes[4:])
+    assert f"{stack} fetches, packed {packed}; misses 2+3+2, TLB-aware 2 in the first two;" in packing, packing
+    assert f" takes {48 * 47 * 3} bits" in matrix, matrix
+    falls = [float(word) for word in bloat.split(" is ")[1].split(" %")[0].split()]
+    equal((len(falls), falls), (6, sorted(falls, reverse=True)), bloat)
+
+
+@case
+def the_table_is_that_of_the_page():
+    if common.SANITIZED:
+        return
+    folder = TRACES
+    if not os.environ.get("REACH_LONG"):
+        folder = os.path.join(common.folder, "two")
+        os.mkdir(folder)
+        for name in ("bfs.json", "bfs.rlt.xz", "gups.json", "gups.rlt.xz", "fingerprint.json"):
+            os.symlink(os.path.join(TRACES, name), os.path.join(folder, name))
+    status, text, log = run(PROGRAM, "table", folder)
+    equal((status, log), (0, ""), text)
+    with open(os.path.join(ROOT, "docs", "lab-programs.md"), encoding="utf-8") as file:
+        page = file.read()
+    if folder == TRACES:
+        assert text in page, text
+        return
+    lines = set(page.splitlines())
+    equal([line for line in text.splitlines() if line not in lines], [])
+    equal(sum(line.startswith(("| bfs |", "| gups |")) for line in text.splitlines()), 6, text)
+    equal(run(PROGRAM, "table", folder), (status, text, log))
 
 
 @case

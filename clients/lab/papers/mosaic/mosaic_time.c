@@ -10,15 +10,19 @@
  */
 #include "clients/lab/papers/mosaic/mosaic_time.h"
 
+#include "base/units.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHEEL = 8192, WORD_BITS = 64, FRAMES_IN_3_GB = 1536, KEEP_PAGES = 256 };
-enum { MOST_ITERATIONS = 1 << 15 }; /* more iterations than a grid needs for the longest array */
+enum { WHEEL = 8192, WORD_BITS = 64, FRAMES_IN_3_GB = 1536, MOST_FRAMES = 65536, KEEP_PAGES = 256 };
+enum { LINE_SHIFT = 7, PAGE_LINES = FRAMES_PAGE_BYTES >> LINE_SHIFT, SEED = 1 };
+static const uint64_t MOST_BYTES = 127 * GIB;
 static const uint32_t NONE = UINT32_MAX;
 
+/* A place for a warp of a core. When its warp has ended, the next warp of the core follows. */
 struct warp {
-    struct gen_warp gen;
+    uint32_t next, end; /* records of the warp that are left */
     uint16_t app, core;
     bool issued;    /* the gap is issued and the memory instruction is next */
     uint64_t ready; /* time at which all lines that were read have arrived */
@@ -28,7 +32,7 @@ struct warp {
 struct unit {
     uint32_t warps[MOSAIC_WARPS]; /* a ring */
     uint32_t first, count;        /* the first one is being executed */
-    uint32_t lines[GEN_MAX_LINES];
+    uint32_t lines[RLT_LANES];
     uint32_t line_count, next;
     uint32_t page;    /* page of the previous line; its translation is available at page_at */
     uint64_t page_at; /* UINT64_MAX if there is no page */
@@ -37,17 +41,18 @@ struct unit {
 
 /* A core. Its warps are in the order of their age. */
 struct core {
-    uint64_t free_at; /* time at which the next warp may issue */
-    uint64_t ready;   /* mask of the ready warps */
-    bool busy;        /* a warp is issuing */
-    bool waits;       /* the memory unit waits for a translation */
+    uint64_t free_at;     /* time at which the next warp may issue */
+    uint64_t ready;       /* mask of the ready warps */
+    bool busy;            /* a warp is issuing */
+    bool waits;           /* the memory unit waits for a translation */
+    uint32_t block, warp; /* the next warp of the trace, and its block */
     struct unit unit;
 };
 _Static_assert(MOSAIC_WARPS <= 64, "a bit for each warp of a core");
 
 /* The remaining lines of an instruction that waits for the transfer of a page. */
 struct parked {
-    uint32_t lines[GEN_MAX_LINES];
+    uint32_t lines[RLT_LANES];
     uint32_t line_count; /* 0 if the warp waits for no page */
     uint32_t next;       /* next warp that waits for the same page */
 };
@@ -64,10 +69,9 @@ struct clock {
     struct mosaic_mmu *mmu;
     struct mosaic_memory *memory;
     struct frames *frames;
-    struct gen_layout layouts[MOSAIC_MAX_APPS];
     struct warp *warps;
     uint32_t warp_count;
-    uint32_t running; /* number of warps that have not reached their quota */
+    uint32_t running; /* number of places that have a warp */
     struct core cores[MOSAIC_CORES];
     struct parked *parked;                    /* one per warp; NULL if no page is transferred */
     uint32_t first_parked[MOSAIC_MAX_FAULTS]; /* first waiting warp of each page in transfer */
@@ -77,7 +81,6 @@ struct clock {
     uint32_t waiting; /* number of pending events */
     uint64_t now;
     struct mosaic_result *out;
-    struct mosaic_mmu_counts at_warm;
 };
 
 /* ---- the wheel ---- */
@@ -137,18 +140,16 @@ static void host_post(void *arg, uint32_t what, uint64_t at)
 
 static void read_line(struct clock *c, struct warp *w, uint32_t line, uint64_t at)
 {
-    const uint32_t page = frames_page(c->frames, w->app, line / GEN_PAGE_LINES);
-    const uint32_t physical = page * GEN_PAGE_LINES + line % GEN_PAGE_LINES;
+    const uint32_t page = frames_page(c->frames, w->app, line / PAGE_LINES);
+    const uint32_t physical = page * PAGE_LINES + line % PAGE_LINES;
     const uint64_t done = mosaic_memory_read(c->memory, w->core, physical, at);
     w->ready = done > w->ready ? done : w->ready;
 }
 
 static void count_instructions(struct clock *c, const struct warp *w, uint32_t instructions)
 {
-    if (c->now < c->run->warm)
-        return;
     c->out->instructions[w->app] += instructions;
-    c->out->cycles[w->app] = c->now - c->run->warm;
+    c->out->cycles[w->app] = c->now;
 }
 
 /* Issues the gap and the memory instruction of the oldest ready warp. The gap occupies the core. */
@@ -159,7 +160,7 @@ static void issue_oldest(struct clock *c, uint32_t at)
     if (!core->busy)
         return;
     const uint32_t id = at * MOSAIC_WARPS + (uint32_t)__builtin_ctzll(core->ready);
-    const uint32_t gap = c->layouts[c->warps[id].app].app->gap;
+    const uint32_t gap = c->run->gap;
     const uint64_t start = core->free_at > c->now ? core->free_at : c->now;
     core->ready &= core->ready - 1;
     core->free_at = start + gap + 1;
@@ -167,11 +168,29 @@ static void issue_oldest(struct clock *c, uint32_t at)
     post_event(c, id, start + gap);
 }
 
+/* Puts the next warp of the core into a place. Returns false if no warp is left. The blocks of a
+ * program are dealt to its cores in turn. */
+static bool next_warp(struct clock *c, struct warp *w)
+{
+    const struct trace *t = c->run->apps[w->app];
+    struct core *core = &c->cores[w->core];
+    while (core->block < t->block_count && core->warp == t->blocks[core->block].warp_count) {
+        core->block += c->run->cores[w->app];
+        core->warp = 0;
+    }
+    if (core->block >= t->block_count)
+        return false;
+    const struct trace_warp *from = &t->warps[t->blocks[core->block].first_warp + core->warp++];
+    w->next = from->first_record;
+    w->end = from->first_record + from->record_count;
+    return true;
+}
+
 static void make_ready(struct clock *c, uint32_t id)
 {
-    const struct warp *w = &c->warps[id];
+    struct warp *w = &c->warps[id];
     struct core *core = &c->cores[w->core];
-    if (c->run->quota > 0 && w->gen.step == c->run->quota) {
+    if (w->next == w->end && !next_warp(c, w)) {
         c->running--;
         count_instructions(c, w, 0);
         return;
@@ -188,6 +207,14 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static uint32_t record_lines(const struct trace *t, const struct trace_record *r,
+                             uint32_t out[RLT_LANES])
+{
+    for (uint32_t i = 0; i < r->line_count; i++)
+        out[i] = (uint32_t)((uint64_t)t->units[r->first_unit + i] << t->unit_shift >> LINE_SHIFT);
+    return r->line_count;
+}
+
 /* Starts the first instruction of the unit. Its lines are parked lines or new lines. */
 static void begin_first(struct clock *c, struct unit *u)
 {
@@ -199,7 +226,8 @@ static void begin_first(struct clock *c, struct unit *u)
         u->line_count = p->line_count;
         p->line_count = 0;
     } else {
-        u->line_count = gen_mosaic_next(&c->layouts[w->app], &w->gen, u->lines);
+        const struct trace *t = c->run->apps[w->app];
+        u->line_count = record_lines(t, &t->records[w->next++], u->lines);
     }
     u->next = 0;
     u->page = NONE;
@@ -221,8 +249,8 @@ static bool read_lines(struct clock *c, struct core *core)
     for (; u->next < u->line_count; u->next++) {
         const uint32_t line = u->lines[u->next];
         const uint64_t at = u->free_at > c->now ? u->free_at : c->now;
-        if (line / GEN_PAGE_LINES != u->page) {
-            u->page = line / GEN_PAGE_LINES;
+        if (line / PAGE_LINES != u->page) {
+            u->page = line / PAGE_LINES;
             core->waits = !mosaic_mmu_translate(c->mmu, w->core, w->app, u->page, at, &u->page_at);
             if (core->waits)
                 return false;
@@ -292,7 +320,7 @@ static void access_memory(struct clock *c, uint32_t id)
 {
     struct warp *w = &c->warps[id];
     w->issued = false;
-    count_instructions(c, w, c->layouts[w->app].app->gap + 1u);
+    count_instructions(c, w, c->run->gap + 1);
     enter_unit(c, &c->cores[w->core], id);
     issue_oldest(c, w->core);
 }
@@ -311,69 +339,80 @@ static void handle_event(struct clock *c, uint32_t id)
 
 /* ---- a run ---- */
 
-static bool allocate_array(struct frames *f, const struct gen_layout *l, uint32_t app,
-                           uint32_t array)
+/* Returns the page behind a region. */
+static uint32_t end_page(const struct trace_region *r)
 {
-    return array >= l->array_count || frames_alloc(f, app, l->first_page[array], l->pages[array]);
+    return (uint32_t)((r->at + r->bytes + FRAMES_PAGE_BYTES - 1) / FRAMES_PAGE_BYTES);
 }
 
-struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layout *layouts,
-                                  bool *out_full)
+/* Allocates the regions of a program. A page that two regions share belongs to the first. */
+static bool allocate_regions(struct frames *f, uint32_t app, const struct trace *t)
+{
+    uint32_t end = 0;
+    bool good = true;
+    for (uint32_t i = 0; i < t->region_count && good; i++) {
+        const struct trace_region *r = &t->regions[i];
+        const uint32_t first = (uint32_t)(r->at / FRAMES_PAGE_BYTES);
+        const uint32_t start = first > end ? first : end;
+        end = end_page(r) > end ? end_page(r) : end;
+        good = start >= end || frames_alloc(f, app, start, end - start);
+    }
+    return good;
+}
+
+struct frames *mosaic_time_frames(const struct mosaic_run *run, bool *out_full)
 {
     struct frames_config config = {.policy = run->mmu.design == MOSAIC_MOSAIC  ? FRAMES_COCOA
                                              : run->mmu.design == MOSAIC_LARGE ? FRAMES_LARGE
                                                                                : FRAMES_BASE,
-                                   .frame_count = FRAMES_IN_3_GB,
                                    .channels = MOSAIC_CHANNELS,
                                    .app_count = run->app_count,
                                    .keep_pages = KEEP_PAGES,
                                    .compact = run->compact,
                                    .seed = run->seed};
+    uint64_t frames = 0;
     for (uint32_t a = 0; a < run->app_count; a++) {
-        gen_mosaic_place(gen_mosaic_app(run->apps[a]), run->cores[a] * MOSAIC_WARPS,
-                         run->shrink > 0 ? run->shrink : 1, &layouts[a]);
-        config.app_pages =
-            layouts[a].end_page > config.app_pages ? layouts[a].end_page : config.app_pages;
+        const struct trace *t = run->apps[a];
+        const uint32_t pages = (uint32_t)(t->range_bytes / FRAMES_PAGE_BYTES) + FRAMES_PAGES;
+        config.app_pages = pages > config.app_pages ? pages : config.app_pages;
+        frames += t->bytes / FRAMES_LARGE_BYTES + t->region_count;
     }
+    frames += frames / 3;
+    frames = frames > FRAMES_IN_3_GB ? frames : FRAMES_IN_3_GB;
+    config.frame_count = frames < MOST_FRAMES ? (uint32_t)frames : MOST_FRAMES;
     struct frames *f = frames_new(&config);
     *out_full = false;
     if (!f)
         return NULL;
     if (run->fragmented > 0)
         frames_fragment(f, run->fragmented, run->occupancy);
-    for (uint32_t i = 0; i < GEN_MAX_ARRAYS; i++) {
-        for (uint32_t a = 0; a < run->app_count; a++)
-            *out_full = !allocate_array(f, &layouts[a], a, i) || *out_full;
-    }
+    for (uint32_t a = 0; a < run->app_count; a++)
+        *out_full = !allocate_regions(f, a, run->apps[a]) || *out_full;
     return f;
 }
 
-/* Returns the step at which an application begins. A stretch begins anywhere in a run, because no
- * end of an allocation is near the start of all arrays. All designs get the same stretch. A run
- * with a quota begins at step 0. */
-static uint32_t first_step(const struct clock *c, uint32_t app)
+struct mosaic_run mosaic_time_alone(const struct trace *trace, enum mosaic_design design,
+                                    uint32_t gap)
 {
-    const struct mosaic_run *run = c->run;
-    struct rng rng = {(run->seed << 8 | run->apps[app]) << 8 | run->app_count << 4 | app};
-    return run->quota > 0 ? 0 : (uint32_t)rng_below(&rng, MOST_ITERATIONS) * c->layouts[app].loop;
+    return (struct mosaic_run){.mmu = mosaic_mmu_paper(design, MOSAIC_CORES),
+                               .app_count = 1,
+                               .apps = {trace},
+                               .cores = {MOSAIC_CORES},
+                               .gap = gap,
+                               .compact = true,
+                               .seed = SEED};
 }
 
-/* The blocks of an application are dealt to its cores in turn. */
 static void start_warps(struct clock *c)
 {
-    struct rng rng = {c->run->seed};
     uint32_t core = 0;
     for (uint32_t a = 0; a < c->run->app_count; a++) {
-        const uint32_t step = first_step(c, a);
         for (uint32_t k = 0; k < c->run->cores[a]; k++, core++) {
+            c->cores[core].block = k;
             for (uint32_t i = 0; i < MOSAIC_WARPS; i++) {
                 struct warp *w = &c->warps[core * MOSAIC_WARPS + i];
                 w->app = (uint16_t)a;
                 w->core = (uint16_t)core;
-                w->gen.id = (i / GEN_BLOCK_WARPS * c->run->cores[a] + k) * GEN_BLOCK_WARPS +
-                            i % GEN_BLOCK_WARPS;
-                w->gen.step = step;
-                w->gen.rng.state = rng_next(&rng);
             }
         }
     }
@@ -383,44 +422,37 @@ static void start_warps(struct clock *c)
 
 static void run_all(struct clock *c)
 {
-    const struct mosaic_run *run = c->run;
-    bool warm = false;
     while (c->waiting > 0 && c->running > 0) {
         const uint32_t id = pop_event(c);
-        if (run->quota == 0 && c->now >= run->end)
+        if (c->run->end > 0 && c->now >= c->run->end)
             break;
-        if (!warm && c->now >= run->warm) {
-            c->at_warm = mosaic_mmu_count(c->mmu);
-            warm = true;
-        }
         handle_event(c, id);
     }
-    for (uint32_t a = 0; a < run->app_count && run->quota == 0; a++)
-        c->out->cycles[a] = run->end - run->warm;
 }
 
 static void collect_result(const struct clock *c)
 {
-    const struct mosaic_mmu_counts all = mosaic_mmu_count(c->mmu);
-    const struct mosaic_mmu_counts *before = &c->at_warm;
-    c->out->mmu = (struct mosaic_mmu_counts){
-        .l1_lookups = all.l1_lookups - before->l1_lookups,
-        .l1_misses = all.l1_misses - before->l1_misses,
-        .l2_lookups = all.l2_lookups - before->l2_lookups,
-        .l2_misses = all.l2_misses - before->l2_misses,
-        .l2_large_lookups = all.l2_large_lookups - before->l2_large_lookups,
-        .l2_large_misses = all.l2_large_misses - before->l2_large_misses,
-        .walks = all.walks - before->walks,
-        .faults = all.faults - before->faults};
+    c->out->mmu = mosaic_mmu_count(c->mmu);
     c->out->frames = frames_count(c->frames);
     c->out->bloat = frames_bloat(c->frames);
+}
+
+static enum status check_sizes(const struct mosaic_run *run, struct err *err)
+{
+    for (uint32_t a = 0; a < run->app_count; a++) {
+        if (run->apps[a]->range_bytes > MOST_BYTES)
+            return err_set(err, STATUS_NOT_APPLICABLE, "the trace touches more than 127 GiB");
+    }
+    return STATUS_OK;
 }
 
 enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *out,
                             struct err *err)
 {
+    enum status s = check_sizes(run, err);
+    if (s != STATUS_OK)
+        return s;
     struct clock *c = calloc(1, sizeof *c);
-    enum status s = STATUS_OK;
     if (!c)
         return err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulation: out of memory");
     *out = (struct mosaic_result){0};
@@ -429,7 +461,7 @@ enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *
     for (uint32_t a = 0; a < run->app_count; a++)
         c->warp_count += run->cores[a] * MOSAIC_WARPS;
     c->running = c->warp_count;
-    c->frames = mosaic_time_frames(run, c->layouts, &out->full);
+    c->frames = mosaic_time_frames(run, &out->full);
     c->memory = mosaic_memory_new(MOSAIC_CORES);
     c->warps = calloc(c->warp_count + 1, sizeof *c->warps);
     const struct mosaic_mmu_host host = {.arg = c,
@@ -444,6 +476,10 @@ enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *
     c->mmu = c->frames && c->memory ? mosaic_mmu_new(&run->mmu, &host) : NULL;
     if (c->mmu)
         c->events = calloc(c->warp_count + mosaic_mmu_events(c->mmu), sizeof *c->events);
+    if (out->full) {
+        s = err_set(err, STATUS_NOT_APPLICABLE, "the allocations do not fit into memory");
+        goto out;
+    }
     if (!c->warps || !c->mmu || !c->events || (run->mmu.lazy && !c->parked)) {
         s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulation: out of memory");
         goto out;

@@ -1,11 +1,11 @@
-/* mosaic_time.h: runs applications on the cores of Mosaic's machine for a stretch of simulated
- * time. Each core belongs to one application. The result depends only on the arguments. Runs are
- * independent and may be in different threads. */
+/* mosaic_time.h: runs recorded programs on the cores of Mosaic's machine. Each core belongs to one
+ * program and runs the blocks of its trace in turn. The result depends only on the arguments. Runs
+ * are independent and may be in different threads. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TIME_H
 #define REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TIME_H
 
-#include "clients/lab/papers/mosaic/gen_mosaic.h"
 #include "clients/lab/papers/mosaic/mosaic_mmu.h"
+#include "clients/lab/trace/trace.h"
 
 #include "base/status.h"
 
@@ -14,39 +14,36 @@ enum { MOSAIC_CORES = 30, MOSAIC_WARPS = 48, MOSAIC_MAX_APPS = 5 };
 struct mosaic_run {
     struct mosaic_mmu_desc mmu;
     uint32_t app_count;
-    uint8_t apps[MOSAIC_MAX_APPS];  /* numbers of gen_mosaic_app */
-    uint8_t cores[MOSAIC_MAX_APPS]; /* cores of each application; at most MOSAIC_CORES in total */
-    /* Cycles from `warm` on are counted. The run ends when each warp has made `quota` memory
-     * instructions, or at cycle `end` if quota is 0. */
-    uint64_t warm, end;
-    uint32_t quota;
-    uint32_t shrink;              /* divisor of the applications' memory; 0 means 1 */
-    double fragmented, occupancy; /* frames_fragment */
+    const struct trace *apps[MOSAIC_MAX_APPS]; /* borrowed */
+    uint8_t cores[MOSAIC_MAX_APPS]; /* cores of each program; at most MOSAIC_CORES in total */
+    uint32_t gap;                   /* instructions before each access */
+    uint64_t end;                   /* cycle in which the run is cut; 0 means no cycle */
+    double fragmented, occupancy;   /* frames_fragment */
     bool compact;
     uint64_t seed;
 };
 
 struct mosaic_result {
-    uint64_t instructions[MOSAIC_MAX_APPS]; /* warp instructions that were counted */
-    uint64_t cycles[MOSAIC_MAX_APPS];       /* cycles in which they were counted */
+    uint64_t instructions[MOSAIC_MAX_APPS]; /* warp instructions */
+    uint64_t cycles[MOSAIC_MAX_APPS];       /* cycle in which the last one ended */
     struct mosaic_mmu_counts mmu;
     struct frames_counts frames;
     double bloat;
-    bool full; /* the arrays did not fit into memory */
+    bool full; /* the allocations did not fit into memory */
 };
 
-/* Returns STATUS_NO_MEMORY if out of memory. */
+/* Returns the run of one program alone on the paper's machine. */
+struct mosaic_run mosaic_time_alone(const struct trace *trace, enum mosaic_design design,
+                                    uint32_t gap);
+
+/* Returns STATUS_NO_MEMORY if out of memory. Returns STATUS_NOT_APPLICABLE if a trace touches more
+ * than 127 GiB. */
 enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *out,
                             struct err *err);
 
-static inline double mosaic_ipc(const struct mosaic_result *r, uint32_t app)
-{
-    return r->cycles[app] > 0 ? (double)r->instructions[app] / (double)r->cycles[app] : 0;
-}
-
-/* Returns the memory of a run with all arrays allocated, without running it. Returns NULL if out of
+/* Returns the memory of a run with all regions of its traces allocated, without running it. Memory
+ * is a third larger than all regions, and at least the 3 GB of the paper. Returns NULL if out of
  * memory. */
-struct frames *mosaic_time_frames(const struct mosaic_run *run, struct gen_layout *layouts,
-                                  bool *out_full);
+struct frames *mosaic_time_frames(const struct mosaic_run *run, bool *out_full);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* The papers report that less than a quarter of their instructions access memory. Recorders do not
  * count the others. */
@@ -21,7 +22,7 @@ static double percent(uint64_t part, uint64_t whole)
 static void print_result(const struct mechanism *m, const struct mechanism_result *r,
                          const struct mechanism_result *against)
 {
-    printf("%-15s %12llu %12llu %11llu %7.2f %%", m->name, (unsigned long long)r->cycles,
+    printf("%-18s %12llu %12llu %11llu %7.2f %%", m->name, (unsigned long long)r->cycles,
            (unsigned long long)r->instructions, (unsigned long long)r->lookups,
            percent(r->misses, r->lookups));
     if (m->against)
@@ -43,7 +44,7 @@ static enum status run_machines(const char *name, const struct trace *trace, uin
     enum status s = STATUS_OK;
     if (!all && only == UINT32_MAX)
         return err_set(err, STATUS_INVALID_ARGUMENT, "unknown machine \"%s\"; see --help", name);
-    printf("%-15s %12s %12s %11s %9s  %s\n", "machine", "cycles", "instructions", "TLB lookups",
+    printf("%-18s %12s %12s %11s %9s  %s\n", "machine", "cycles", "instructions", "TLB lookups",
            "misses", "speed; the paper's own programs");
     for (uint32_t i = 0; i < count && s == STATUS_OK; i++) {
         const uint32_t against = m[i].against ? mechanism_find(m[i].against) : i;
@@ -82,4 +83,45 @@ int programs_run_command(int argc, char **argv)
     if (in != stdin)
         (void)fclose(in);
     return s == STATUS_OK ? LAB_OK : LAB_ERROR;
+}
+
+/* ---- bench ---- */
+
+static double thread_seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+int programs_bench_command(int argc, char **argv)
+{
+    double spent = 0;
+    double done = 0;
+    for (int i = 0; i < argc; i++) {
+        struct option_list l = {1, argv + i, "bench", false};
+        struct trace trace = {0};
+        struct mechanism_result r = {0};
+        struct err err = {0};
+        FILE *in = option_open_file(&l, argv[i]);
+        if (!in)
+            return LAB_ERROR;
+        enum status s = trace_load(in, &trace, &err);
+        const double start = thread_seconds();
+        if (s == STATUS_OK)
+            s = mechanism_run(mechanism_find("augmented"), &trace, DEFAULT_GAP, &r, &err);
+        const double took = thread_seconds() - start;
+        trace_free(&trace);
+        if (in != stdin)
+            (void)fclose(in);
+        if (s != STATUS_OK) {
+            (void)fprintf(stderr, "reach-lab-papers bench: %s: %s\n", argv[i], err.text);
+            return LAB_ERROR;
+        }
+        printf("%6.1f M warp instructions/s  %s\n", (double)r.instructions / took * 1e-6, argv[i]);
+        spent += took;
+        done += (double)r.instructions;
+    }
+    printf("%6.1f M warp instructions/s  all\n", done / spent * 1e-6);
+    return LAB_OK;
 }

@@ -4,11 +4,12 @@
 #include "base/rng.h"
 #include "clients/lab/papers/engine/compact.h"
 #include "clients/lab/papers/engine/engine.h"
-#include "clients/lab/papers/pichai/gen.h"
-#include "clients/lab/papers/pichai/pichai_exact.h"
-#include "clients/lab/papers/pichai/pichai_runs.h"
 #include "clients/lab/papers/engine/walk.h"
+#include "clients/lab/papers/pichai/pichai_exact.h"
+#include "clients/lab/papers/pichai/pichai_machines.h"
+#include "clients/lab/papers/programs/trace_work.h"
 #include "gpu/sim/sim_tlb.h"
+#include "tests/unit/clients/lab/papers/drawn_trace.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -327,20 +328,35 @@ static void walkers_share_misses_and_a_schedule_needs_fewer_loads(void **state)
     assert_true(scheduled.cycles < serial.cycles);
 }
 
+static uint64_t active_lanes(const struct trace *t)
+{
+    uint64_t lanes = 0;
+    for (uint32_t i = 0; i < t->record_count; i++)
+        lanes += (uint32_t)__builtin_popcount(t->records[i].mask);
+    return lanes;
+}
+
+/* Programs with and without branches run on all machines. */
 static void all_machines_do_the_same_work(void **state)
 {
+    struct rng rng = {seed()};
     (void)state;
-    for (uint32_t which = 0; which < 2 * LAB_JOBS; which++) {
-        const enum lab_job job = which % LAB_JOBS;
+    for (uint32_t which = 0; which < 4; which++) {
         const struct lab_work *of_core[LAB_MAX_CORES];
+        struct trace trace = drawn_trace(&rng, 6, 4 << which % 2, 20, 1 << 24, which > 1);
+        struct trace_work work;
         struct lab_machine m = small();
         struct lab_result none;
         struct lab_result r;
+        assert_int_equal(trace_work_set(&trace, BEFORE, &work, NULL), STATUS_OK);
         for (uint32_t i = 0; i < LAB_MAX_CORES; i++)
-            of_core[i] = which < LAB_JOBS ? lab_gen_work(job) : lab_gen_fitted(job);
+            of_core[i] = &work.work;
         m.cores = 2;
         m.warps = 16;
         assert_int_equal(lab_engine_run(&m, of_core, 3, &none, NULL), STATUS_OK);
+        assert_int_equal(none.all.memory, trace.record_count);
+        assert_int_equal(none.all.instructions, trace.record_count * (BEFORE + 1));
+        assert_int_equal(none.all.lanes, active_lanes(&trace));
         /* In every cycle, a core is idle or issues an instruction. Lines do not arrive faster than
          * the memory channels allow. */
         assert_int_equal(none.all.idle_cycles + m.issue_cycles * none.all.instructions,
@@ -376,78 +392,11 @@ static void all_machines_do_the_same_work(void **state)
             m.compact = (struct lab_compact_desc){true, bits > 0, bits};
             assert_int_equal(lab_engine_run(&m, of_core, 3, &r, NULL), STATUS_OK);
             assert_int_equal(r.all.lanes, none.all.lanes);
+            /* Only divergent blocks are packed into other warps. */
+            assert_int_equal(r.all.compacted > 0, which > 1);
         }
+        trace_free(&trace);
     }
-}
-
-static void runs_do_not_depend_on_the_number_of_threads(void **state)
-{
-    (void)state;
-    uint32_t count;
-    const struct pichai_target *t = pichai_targets(&count);
-    struct pichai_runs *one = calloc(1, sizeof *one);
-    struct pichai_runs *several = calloc(1, sizeof *several);
-    assert_non_null(one);
-    assert_non_null(several);
-    one->blocks = several->blocks = 1;
-    one->options.threads = 1;
-    several->options.threads = 5;
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(t[i].id, "P18") == 0) {
-            pichai_runs_want_target(one, &t[i]);
-            pichai_runs_want_target(several, &t[i]);
-        }
-    }
-    assert_int_equal(pichai_runs_execute(one, NULL), STATUS_OK);
-    assert_int_equal(pichai_runs_execute(several, NULL), STATUS_OK);
-    assert_true(one->of[LARGE_PAGES][LAB_BFS].cycles > 0);
-    assert_memory_equal(one->of, several->of, sizeof one->of);
-    free(several);
-    free(one);
-}
-
-static void a_band_is_judged_over_the_jobs_it_names(void **state)
-{
-    (void)state;
-    struct pichai_runs *r = calloc(1, sizeof *r);
-    assert_non_null(r);
-    for (uint32_t job = 0; job < LAB_JOBS; job++) {
-        r->of[NO_TLB][job].cycles = 1000;
-        r->of[NAIVE_128_3][job].cycles = 2000 + 100 * job;
-        r->of[HITS][job].cycles = 1500;
-    }
-    struct pichai_part p = {
-        .metric = LOSS, .a = NAIVE_128_3, .b = NO_TLB, .over = EACH, .low = 50, .high = 60};
-    assert_true(pichai_value(r, &p, 0) == 50);
-    assert_true(pichai_part_holds(r, &p));
-    p.high = 59.9; /* the loss of the last job is 60 % */
-    assert_false(pichai_part_holds(r, &p));
-    p.over = AT_LEAST;
-    p.which = 5;
-    assert_true(pichai_part_holds(r, &p));
-    p.which = 6;
-    assert_false(pichai_part_holds(r, &p));
-    p.over = ONE_JOB;
-    p.which = 2;
-    assert_true(pichai_part_holds(r, &p));
-    p = (struct pichai_part){.metric = ORDER,
-                             .list = {NAIVE_128_3, HITS, NO_TLB},
-                             .count = 3,
-                             .over = EACH,
-                             .high = 1e9};
-    assert_true(pichai_part_holds(r, &p));
-    p.list[0] = HITS;
-    p.list[1] = NAIVE_128_3;
-    assert_false(pichai_part_holds(r, &p));
-    p = (struct pichai_part){
-        .metric = BEST, .list = {NAIVE_128_3, HITS}, .count = 2, .low = 1, .high = 1};
-    assert_true(pichai_part_holds(r, &p));
-    r->of[HITS][3].cycles =
-        0; /* there is no number to compare with, so no band contains the result */
-    assert_false(pichai_part_holds(
-        r, &(struct pichai_part){
-               .metric = SHARE, .a = HITS, .b = HITS, .c = HITS, .low = -1e9, .high = 1e9}));
-    free(r);
 }
 
 static void locality_and_compaction_go_by_age_and_all_else_in_turn(void **state)
@@ -466,7 +415,8 @@ static void a_machine_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
     struct lab_machine m = small();
-    const struct lab_work *of_core[LAB_MAX_CORES] = {lab_gen_work(LAB_BFS)};
+    const struct lab_work work = {.block_warps = 16};
+    const struct lab_work *of_core[LAB_MAX_CORES] = {&work};
     struct lab_result r;
     struct err err = {0};
     assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
@@ -495,8 +445,6 @@ int main(void)
         cmocka_unit_test(without_overlap_lines_wait_for_all_lookups),
         cmocka_unit_test(walkers_share_misses_and_a_schedule_needs_fewer_loads),
         cmocka_unit_test(all_machines_do_the_same_work),
-        cmocka_unit_test(runs_do_not_depend_on_the_number_of_threads),
-        cmocka_unit_test(a_band_is_judged_over_the_jobs_it_names),
         cmocka_unit_test(locality_and_compaction_go_by_age_and_all_else_in_turn),
         cmocka_unit_test(a_machine_that_does_not_fit_is_refused),
     };
