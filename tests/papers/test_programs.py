@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Tests reach-lab-papers: what a machine counts on a recorded program, against the reader of the format in Python, the
 table of docs/lab-programs.md, and the exact results of the papers."""
+import json
 import lzma
 import os
+import re
 import shutil
 import sys
 
@@ -50,6 +52,17 @@ def machines_run_each_record_once():
         assert found["no-tlb"][0] < found["augmented"][0] < found["naive"][0], text
     equal(machines(trace("gups"))[1], text)
     equal(list(machines(trace("gups"), machine="tcws")[0]), ["tcws"])
+
+
+@case
+def a_measured_gpu_is_a_machine():
+    status, text, log = run(PROGRAM, "run", os.path.join(TRACES, "fingerprint.json"), trace("kmers"))
+    equal((status, log), (0, ""), text)
+    name, lines = re.match(r"(.*): ([\d.]+ % of \d+) lines miss all levels; ", text).groups()
+    status, text, log = run(os.path.join(common.BUILD, "reach-lab"), "what-if", "--json", "--only", "as-it-is",
+                            os.path.join(TRACES, "fingerprint.json"), trace("kmers"))
+    answer = json.loads(text)
+    equal((status, name, lines), (0, answer["gpu"], f"{100 * answer['rows'][0]['walk_share']:.2f} % of {answer['accesses']}"), text)
 
 
 @case

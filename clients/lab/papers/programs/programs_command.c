@@ -5,8 +5,11 @@
 #include "clients/lab/papers/programs/mechanisms.h"
 #include "clients/lab/trace/options.h"
 #include "clients/lab/trace/trace_load.h"
+#include "clients/lab/whatif/whatif.h"
+#include "clients/lab/whatif/whatif_command.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -31,6 +34,32 @@ static void print_result(const struct mechanism *m, const struct mechanism_resul
     (void)putchar('\n');
 }
 
+/* Counts the misses on the GPU of a fingerprint. */
+static enum status run_gpu(const char *path, const struct trace *trace, struct err *err)
+{
+    const struct whatif_options options = {.contiguous = -1, .questions = 1 << WHATIF_AS_IT_IS};
+    struct fingerprint *fp = calloc(1, sizeof *fp);
+    struct whatif_answer *a = calloc(1, sizeof *a);
+    if (!fp || !a) {
+        free(a);
+        free(fp);
+        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the GPU: out of memory");
+    }
+    enum status s = whatif_load_fingerprint(path, fp, err);
+    if (s == STATUS_OK)
+        s = whatif_ask(fp, trace, &options, a, err);
+    if (s == STATUS_OK && a->rows[0].known)
+        printf("%s: %.2f %% of %llu lines miss all levels; %.4f ns per line in contiguous memory, "
+               "%.4f ns in scattered memory\n",
+               fp->gpu.name, 100 * a->rows[0].walk_share, (unsigned long long)a->accesses,
+               a->rows[0].ns, a->rows[0].ns_at_worst);
+    else if (s == STATUS_OK)
+        s = err_set(err, STATUS_NOT_APPLICABLE, "%s", a->rows[0].note);
+    free(a);
+    free(fp);
+    return s;
+}
+
 /* Runs one machine and the machine that it is compared with, or all machines. */
 static enum status run_machines(const char *name, const struct trace *trace, uint32_t gap,
                                 struct err *err)
@@ -42,8 +71,11 @@ static enum status run_machines(const char *name, const struct trace *trace, uin
     const bool all = strcmp(name, "all") == 0;
     const uint32_t only = mechanism_find(name);
     enum status s = STATUS_OK;
+    if (!all && only == UINT32_MAX && strstr(name, ".json"))
+        return run_gpu(name, trace, err);
     if (!all && only == UINT32_MAX)
-        return err_set(err, STATUS_INVALID_ARGUMENT, "unknown machine \"%s\"; see --help", name);
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "unknown machine \"%s\": use all, a row of all, or FINGERPRINT.json", name);
     printf("%-18s %12s %12s %11s %9s  %s\n", "machine", "cycles", "instructions", "TLB lookups",
            "misses", "speed; the paper's own programs");
     for (uint32_t i = 0; i < count && s == STATUS_OK; i++) {
