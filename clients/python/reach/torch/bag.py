@@ -103,7 +103,8 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool) -> Optional[_La
     if way is None:
         return None
     vectors, each = launch.row_bytes(table) // vector, typical(rows, call.bags)
-    made = {shape: _launches(call, vector, way, shape, each) for shape in shapes.bags(way.shapes, vectors, each)}
+    made: Dict[Tuple[Any, ...], _Launches] = {
+        shape: _launches(call, vector, way, shape, each) for shape in shapes.bags(way.shapes, vectors, each)}
     out: Optional[torch.Tensor] = None
 
     def run(shape: tuning.Candidate) -> torch.Tensor:

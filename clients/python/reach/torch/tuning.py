@@ -18,9 +18,8 @@ import torch
 import triton
 
 from reach._locks import Lock
-from reach.torch.shapes import Shape
 
-VERSION = f"1, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 1 counts changes of kernels
+VERSION = f"2, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 2 counts changes of kernels
 LARGEST_FILE = 1 << 22  # bytes; a longer file is damaged
 ROUNDS = 5
 ROUND_US = 100.0        # shorter launches are repeated in a round
@@ -31,7 +30,7 @@ STOCK = "stock"         # the name of None, PyTorch's own operator
 _lock = Lock()
 _kept: Dict[str, Dict[str, str]] = {}  # the choice of each kind of work, by the path of the file
 
-Candidate = Optional[Shape]
+Candidate = Optional[Tuple[Any, ...]]  # such as a Shape
 
 
 def path(device: torch.device) -> str:
