@@ -22,12 +22,8 @@ static uint32_t lanes_of_side(struct lab_core *c, struct lab_warp *w, const stru
     if (op->region == 0 || w->packed)
         return w->lanes;
     if (w->taken_region != op->region) {
-        const struct lab_work *work = c->work;
-        const bool next = work->taken_too && w->taken_region + 1 == op->region && op->region > 1;
         w->taken_region = op->region;
-        w->taken =
-            next ? work->taken_too(work->context, w->threads, w->taken, w->iteration, op->region)
-                 : work->taken(work->context, w->threads, w->lanes, w->iteration, op->region);
+        w->taken = c->work->taken(c->work->context, w->threads, w->lanes, w->iteration, op->region);
     }
     return op->side == 0 ? w->taken : w->lanes & ~w->taken;
 }
@@ -36,7 +32,7 @@ static void begin_operation(struct lab_core *c, uint32_t warp, uint32_t lanes, u
 {
     struct lab_warp *w = &c->warps[warp];
     w->active = lanes;
-    w->gap = gap * (c->work->gap_times > 0 ? c->work->gap_times : 1);
+    w->gap = gap;
     if (gap > 0)
         c->compute |= bit(warp);
     else

@@ -21,7 +21,6 @@ struct lab_work {
     const char *name;
     const struct lab_op *ops;
     uint32_t op_count;
-    uint32_t gap_times;   /* factor of every gap; 0 means 1 */
     uint32_t iterations;  /* iterations of the loop per thread */
     uint32_t block_warps; /* warps per block */
     const void *context;  /* borrowed argument of the functions below */
@@ -34,10 +33,6 @@ struct lab_work {
     /* Returns whether a warp of the thread's block diverges at this branch. Compaction skips other
      * branches. If the pointer is NULL, each branch is divergent. */
     bool (*diverges)(const void *context, uint32_t thread, uint32_t iteration);
-    /* Returns the lanes that take the branch among the lanes that took the previous branch. The
-     * pointer is NULL if other lanes may take this branch. */
-    uint32_t (*taken_too)(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
-                          uint32_t iteration, uint32_t region);
 };
 
 #endif

@@ -11,8 +11,6 @@
  * cycles here. */
 #include "clients/lab/papers/pichai/pichai_machines.h"
 
-#include <stddef.h>
-
 static const struct lab_machine base = {
     .cores = 30,       /* [t] */
     .warps = 48,       /* [t] section 6.2; 1024 threads of section 5.2 would be 32 warps */
@@ -38,25 +36,10 @@ static const struct lab_machine base = {
         },
 };
 
-/* Cycles of a lookup that exceed an access to the data cache. 128 entries take no additional cycle
- * [t]. The text does not give the time of larger TLBs. One cycle per doubling is assumed. */
-static const struct {
-    uint32_t entries, cycles;
-} access_time[] = {{64, 0}, {128, 0}, {256, 1}, {512, 2}};
-
-static uint32_t access_cycles(uint32_t entries)
-{
-    uint32_t cycles = 0;
-    for (size_t i = 0; i < sizeof access_time / sizeof access_time[0]; i++)
-        cycles = access_time[i].entries <= entries ? access_time[i].cycles : cycles;
-    return cycles;
-}
-
-enum tlb_kind { NO = 0, NAIVE, SLOW, HIT, HIT_OVERLAP, AUGMENT };
+enum tlb_kind { NO = 0, NAIVE, AUGMENT };
 
 #define TLB(k, e, p, w) .kind = (k), .entries = (e), .ports = (p), .walkers = (w)
 static const struct {
-    const char *name;
     enum tlb_kind kind;
     uint16_t entries, ports, walkers;
     enum lab_locality locality;
@@ -64,100 +47,21 @@ static const struct {
     uint8_t depth[LAB_DEPTHS];
     bool tbc;
     uint8_t bits;
-    uint8_t page_shift;
 } table[PICHAI_MACHINES] = {
-    [NO_TLB] = {.name = "no TLB", .kind = NO},
-    [NAIVE_64_3] = {.name = "naive 64x3", TLB(NAIVE, 64, 3, 1)},
-    [NAIVE_128_3] = {.name = "naive 128x3", TLB(NAIVE, 128, 3, 1)},
-    [NAIVE_256_3] = {.name = "naive 256x3", TLB(NAIVE, 256, 3, 1)},
-    [NAIVE_512_3] = {.name = "naive 512x3", TLB(NAIVE, 512, 3, 1)},
-    [NAIVE_64_4] = {.name = "naive 64x4", TLB(NAIVE, 64, 4, 1)},
-    [NAIVE_128_4] = {.name = "naive 128x4", TLB(NAIVE, 128, 4, 1)},
-    [NAIVE_256_4] = {.name = "naive 256x4", TLB(NAIVE, 256, 4, 1)},
-    [NAIVE_512_4] = {.name = "naive 512x4", TLB(NAIVE, 512, 4, 1)},
-    [NAIVE_64_8] = {.name = "naive 64x8", TLB(NAIVE, 64, 8, 1)},
-    [NAIVE_128_8] = {.name = "naive 128x8", TLB(NAIVE, 128, 8, 1)},
-    [NAIVE_256_8] = {.name = "naive 256x8", TLB(NAIVE, 256, 8, 1)},
-    [NAIVE_512_8] = {.name = "naive 512x8", TLB(NAIVE, 512, 8, 1)},
-    [NAIVE_64_32] = {.name = "naive 64x32", TLB(NAIVE, 64, 32, 1)},
-    [NAIVE_128_32] = {.name = "naive 128x32", TLB(NAIVE, 128, 32, 1)},
-    [NAIVE_256_32] = {.name = "naive 256x32", TLB(NAIVE, 256, 32, 1)},
-    [NAIVE_512_32] = {.name = "naive 512x32", TLB(NAIVE, 512, 32, 1)},
-    [SLOW_256_3] = {.name = "256x3, access time", TLB(SLOW, 256, 3, 1)},
-    [SLOW_512_3] = {.name = "512x3, access time", TLB(SLOW, 512, 3, 1)},
-    [HITS] = {.name = "hits under misses", TLB(HIT, 128, 4, 1)},
-    [OVERLAP] = {.name = "+ overlap", TLB(HIT_OVERLAP, 128, 4, 1)},
-    [AUGMENTED] = {.name = "augmented", TLB(AUGMENT, 128, 4, 1)},
-    [IDEAL] = {.name = "ideal 512x32", TLB(AUGMENT, 512, 32, 1)},
-    [WALKERS_2] = {.name = "2 walkers", TLB(NAIVE, 128, 4, 2)},
-    [WALKERS_4] = {.name = "4 walkers", TLB(NAIVE, 128, 4, 4)},
-    [WALKERS_8] = {.name = "8 walkers", TLB(NAIVE, 128, 4, 8)},
-    [CCWS] = {.name = "CCWS", .kind = NO, .locality = LAB_OF_LINES},
-    [CCWS_NAIVE_3] = {.name = "CCWS naive 128x3", TLB(NAIVE, 128, 3, 1), .locality = LAB_OF_LINES},
-    [CCWS_NAIVE_4] = {.name = "CCWS naive", TLB(NAIVE, 128, 4, 1), .locality = LAB_OF_LINES},
-    [CCWS_AUGMENTED] = {.name = "CCWS augmented",
-                        TLB(AUGMENT, 128, 4, 1),
-                        .locality = LAB_OF_LINES},
-    [TA_CCWS_2] = {.name = "TA-CCWS 2:1",
-                   TLB(AUGMENT, 128, 4, 1),
-                   .locality = LAB_OF_LINES,
-                   .miss_weight = 2},
-    [TA_CCWS_4] = {.name = "TA-CCWS 4:1",
-                   TLB(AUGMENT, 128, 4, 1),
-                   .locality = LAB_OF_LINES,
-                   .miss_weight = 4},
-    [TCWS_2] = {.name = "TCWS 2",
-                TLB(AUGMENT, 128, 4, 1),
-                .locality = LAB_OF_PAGES,
-                .miss_weight = 0,
-                .victims = 2},
-    [TCWS_4] = {.name = "TCWS 4",
-                TLB(AUGMENT, 128, 4, 1),
-                .locality = LAB_OF_PAGES,
-                .miss_weight = 0,
-                .victims = 4},
-    [TCWS_8] = {.name = "TCWS 8",
-                TLB(AUGMENT, 128, 4, 1),
-                .locality = LAB_OF_PAGES,
-                .miss_weight = 0,
-                .victims = 8},
-    [TCWS_16] = {.name = "TCWS 16",
-                 TLB(AUGMENT, 128, 4, 1),
-                 .locality = LAB_OF_PAGES,
-                 .miss_weight = 0,
-                 .victims = 16},
-    [DEPTH_1234] = {.name = "LRU(1,2,3,4)",
-                    TLB(AUGMENT, 128, 4, 1),
-                    .locality = LAB_OF_PAGES,
-                    .miss_weight = 0,
-                    .victims = 8,
-                    .depth = {1, 2, 3, 4}},
-    [DEPTH_1248] = {.name = "LRU(1,2,4,8)",
-                    TLB(AUGMENT, 128, 4, 1),
-                    .locality = LAB_OF_PAGES,
-                    .miss_weight = 0,
-                    .victims = 8,
+    [NO_TLB] = {.kind = NO},
+    [NAIVE_128_3] = {TLB(NAIVE, 128, 3, 1)},
+    [WALKERS_8] = {TLB(NAIVE, 128, 4, 8)},
+    [AUGMENTED] = {TLB(AUGMENT, 128, 4, 1)},
+    [CCWS] = {.kind = NO, .locality = LAB_OF_LINES},
+    [CCWS_AUGMENTED] = {TLB(AUGMENT, 128, 4, 1), .locality = LAB_OF_LINES},
+    [TA_CCWS_4] = {TLB(AUGMENT, 128, 4, 1), .locality = LAB_OF_LINES, .miss_weight = 4},
+    [TCWS_8] = {TLB(AUGMENT, 128, 4, 1), .locality = LAB_OF_PAGES, .victims = 8},
+    [DEPTH_1248] = {TLB(AUGMENT, 128, 4, 1), .locality = LAB_OF_PAGES, .victims = 8,
                     .depth = {1, 2, 4, 8}},
-    [DEPTH_1369] = {.name = "LRU(1,3,6,9)",
-                    TLB(AUGMENT, 128, 4, 1),
-                    .locality = LAB_OF_PAGES,
-                    .miss_weight = 0,
-                    .victims = 8,
-                    .depth = {1, 3, 6, 9}},
-    [TBC] = {.name = "TBC", .kind = NO, .tbc = true},
-    [TBC_NAIVE_3] = {.name = "TBC naive 128x3", TLB(NAIVE, 128, 3, 1), .tbc = true},
-    [TBC_NAIVE_4] = {.name = "TBC naive", TLB(NAIVE, 128, 4, 1), .tbc = true},
-    [TBC_AUGMENTED] = {.name = "TBC augmented", TLB(AUGMENT, 128, 4, 1), .tbc = true},
-    [AWARE_1] = {.name = "TLB-aware 1 bit", TLB(AUGMENT, 128, 4, 1), .tbc = true, .bits = 1},
-    [AWARE_2] = {.name = "TLB-aware 2 bits", TLB(AUGMENT, 128, 4, 1), .tbc = true, .bits = 2},
-    [AWARE_3] = {.name = "TLB-aware 3 bits", TLB(AUGMENT, 128, 4, 1), .tbc = true, .bits = 3},
-    [LARGE_PAGES] = {.name = "2 MB pages", .kind = NO, .page_shift = 21},
+    [TBC] = {.kind = NO, .tbc = true},
+    [TBC_AUGMENTED] = {TLB(AUGMENT, 128, 4, 1), .tbc = true},
+    [AWARE_3] = {TLB(AUGMENT, 128, 4, 1), .tbc = true, .bits = 3},
 };
-
-const char *pichai_name(enum pichai_machine which)
-{
-    return table[which].name;
-}
 
 void pichai_machine(enum pichai_machine which, struct lab_machine *out)
 {
@@ -167,10 +71,9 @@ void pichai_machine(enum pichai_machine which, struct lab_machine *out)
         .entries = table[which].entries,
         .ways = 4, /* 4 ways, because TCWS has 4 depths [t] */
         .ports = table[which].ports,
-        .hit_cycles = kind == SLOW ? access_cycles(table[which].entries) : 0,
-        .hits_under_misses = kind >= HIT,
-        .overlap = kind >= HIT_OVERLAP,
-        .scheduled_walks = kind >= AUGMENT,
+        .hits_under_misses = kind == AUGMENT,
+        .overlap = kind == AUGMENT,
+        .scheduled_walks = kind == AUGMENT,
         .walkers = table[which].walkers,
     };
     out->sched.locality = table[which].locality;
@@ -184,6 +87,4 @@ void pichai_machine(enum pichai_machine which, struct lab_machine *out)
         out->sched.order = LAB_GREEDY_OLDEST; /* order of the warps that may load (shader.cc) [r] */
     if (table[which].tbc)
         out->sched.order = LAB_OLDEST; /* "age-based scheduling" [t] */
-    if (table[which].page_shift > 0)
-        out->page_shift = table[which].page_shift;
 }
