@@ -19,6 +19,7 @@ LAUNCH_US = 6.0  # of a kernel behind another: three in place of one took 12.4 m
 HOST_KINDS = {"managed": ("managed-host",), "vmm": ("host-virtual",),
               "pinned": ("host-registered-huge", "host-pinned", "host-registered")}
 TRITON_LAUNCH_US = 20.0  # of the CPU; passes that are shorter wait for their launches
+MORE_LAUNCHES = 2  # of windows or of two scopes, than of one pass: a second pass or the queues, and the sum of the parts
 _OPTIONAL = ("written_bytes", "accesses", "launch_us")  # of no effect on the result: only on how well it is predicted
 
 
@@ -203,11 +204,11 @@ class Planner:
             return self._ask_host(gpu, job)
         found = self._ask(gpu, job)
         if not job.in_step or not job.output_bytes or len(found.windows) != 3:
-            return found
+            return worth_launches(found, job)
         once = self._ask(gpu, dataclasses.replace(job, output_bytes=0.0)).gbps.get("windows")
         best = found.gbps.get(found.strategy)
         strategy = "windows" if once and best and once > best else found.strategy
-        return dataclasses.replace(found, strategy=strategy, gbps={**found.gbps, "windows": once})
+        return worth_launches(dataclasses.replace(found, strategy=strategy, gbps={**found.gbps, "windows": once}), job)
 
     def _ask_host(self, gpu: str, job: HostJob) -> Plan:
         answer = self.memory(gpu, job.table_bytes, job.row_bytes, access=job.access, accesses=job.rounded(),
@@ -256,6 +257,19 @@ class Planner:
             return None
         found = {int(sm): k for k, job in enumerate(jobs) for sm in job["sms"]}
         return tuple(found.get(sm, 0) for sm in range(max(found) + 1))
+
+
+def worth_launches(found: Plan, job: Job) -> Plan:
+    """Returns the plan, or one pass if windows or scopes gain less time than the host needs for their launches."""
+    naive, chosen = found.rows_per_s("naive"), found.rows_per_s(found.strategy)
+    if isinstance(job, TablesJob) or not naive or not chosen:
+        return found
+    gain = job.rounded() * (1 / naive - 1 / chosen) * 1e6
+    if found.strategy == "naive" or gain >= MORE_LAUNCHES * TRITON_LAUNCH_US:
+        return found
+    return dataclasses.replace(found, strategy="naive", reason=(
+        f"{found.strategy} are predicted to gain {gain:.3g} us, and the host needs "
+        f"{MORE_LAUNCHES * TRITON_LAUNCH_US:.3g} us more for their launches"))
 
 
 def _to_leave_out(why: reach.ReachError, words: Dict[str, Any]) -> Optional[str]:
