@@ -226,12 +226,15 @@ def compile_some(some):
 
 
 def compile_reach(case, table, index, offsets, out):
-    """Runs the kernels of reach.torch in all shapes, in the way that the plan for the whole table gives."""
+    """Runs the kernels of reach.torch in all shapes, in the ways that compete for the whole table."""
     job = gather.job(table, index) if case.kind == "rows" else bag.job(table, index, case.count, case.bags, False)
     job = dataclasses.replace(job, table_bytes=case.rows * case.row, accesses=case.count)
     way = launch.choose("the benchmark", table, job, "", False)
     call = bag._Bags(table, index, offsets, None, case.bag, True, False)  # pylint: disable=protected-access
-    for shape in [] if way is None else candidates(case, table, out, way.shapes):
+    ways = [] if way is None else [way]
+    if case.kind == "rows" and ways and way.strategy != "naive":
+        ways.append(launch.Way("naive", "", (0, case.rows)))
+    for way, shape in [(one, shape) for one in ways for shape in candidates(case, table, out, one.shapes)]:
         try:
             if case.kind == "rows":
                 vector = gather.vector_bytes(case.row, table, out)

@@ -204,6 +204,21 @@ def wrong_arguments_are_refused_in_each_call():
 
 
 @case
+def the_stock_operator_for_bags_has_the_bits_of_pytorch():
+    for _ in range(common.count(40)):
+        table = torch.randn(30, 5, dtype=rng.choice((torch.float32, torch.float64, torch.float16)))
+        ragged, kind = rng.random() < 0.5, rng.choice((torch.int32, torch.int64))
+        index = torch.randint(0, 30, (20,) if ragged else (5, 4), dtype=kind)
+        offsets = torch.tensor([0, 3, 3, 11, 20], dtype=kind) if ragged else None
+        mode = rng.choice(("sum", "mean"))
+        weights = torch.randn(index.shape, dtype=table.dtype) if mode == "sum" and rng.random() < 0.5 else None
+        words = {"mode": mode, "per_sample_weights": weights, "include_last_offset": rng.random() < 0.5}
+        found = rt.embedding_bag(table, index, offsets, **words)
+        assert torch.equal(found, torch.nn.functional.embedding_bag(index, table, offsets, **words)), (ragged, words)
+    common.raises(ValueError, rt.embedding_bag, table, torch.tensor([1, 2]), torch.tensor([[0]]))
+
+
+@case
 def choices_differ_where_the_stock_operator_must_be_used():
     table, index = torch.randn(64, 4, dtype=torch.complex64), torch.randint(0, 64, (16,))
     for one in (table, table.conj(), table.T.contiguous().T, table[:, :3], table):

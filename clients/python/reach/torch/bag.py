@@ -150,10 +150,10 @@ def _cut(index: torch.Tensor, offsets: torch.Tensor, weights: Optional[torch.Ten
 
 def stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
           weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool) -> torch.Tensor:
-    bags = index if offsets is not None or index.dim() == 2 else index.view(-1, length)
-    like = None if weights is None else weights.view(bags.shape)
-    return torch.nn.functional.embedding_bag(bags, table, offsets, mode="mean" if mean else "sum",
-                                             per_sample_weights=like, include_last_offset=has_end)
+    """Does torch.nn.functional.embedding_bag by its operator, without its checks, which embedding_bag has made."""
+    if offsets is None:
+        offsets, has_end = torch.arange(0, index.numel(), length, dtype=index.dtype, device=index.device), False
+    return torch.embedding_bag(table, index.reshape(-1), offsets, False, int(mean), False, weights, has_end)[0]
 
 
 def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int, bags: int, more: Tuple[Any, ...],
@@ -268,9 +268,9 @@ def embedding_bag(table: Union[torch.Tensor, host.HostTable], index: torch.Tenso
         raise ValueError("the table must have two dimensions")
     if mode not in ("sum", "mean"):
         raise ValueError(f"mode must be sum or mean, not {mode!r}")
-    if (offsets is None) != (index.dim() == 2):
-        raise ValueError("an index of one dimension needs offsets, and an index of two dimensions must not have "
-                         "offsets")
+    if (offsets is None) != (index.dim() == 2) or (offsets is not None and offsets.dim() != 1):
+        raise ValueError("an index of one dimension needs offsets of one dimension, and an index of two dimensions "
+                         "must not have offsets")
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != index.shape or
                                            per_sample_weights.dtype != table.dtype):
         raise ValueError("per_sample_weights need mode sum, and must have the shape of the index and the dtype of "
