@@ -12,6 +12,10 @@ import common
 from common import case, equal
 
 LIBRARY = os.path.join(common.BUILD, "tests", "fakecuda", "libcuda.so.1")
+# The stand-in executes each access of a kernel, and an emulator takes minutes for the kernels of an H200.
+GPU, SMS, MEMORY_MIB, BYTES = ("gpu=h200", 132, 144384, "100GiB") if not common.EMULATED else (
+    "gpu=cc=9.0 sms=8 memory=2G l2cache=16M latency=200 noise=gauss:1 l1=16@2M/2;miss=20 l2=128@2M/0-3:4-7;miss=150;miss_ns=3 "
+    "plateau=800", 8, 2048, "1GiB")
 state = os.path.join(common.folder, "reachd.db")
 reports = os.path.join(common.folder, "reports")
 
@@ -19,7 +23,7 @@ reports = os.path.join(common.folder, "reports")
 def node(control, *options, measure=False, kept=state):
     # The stand-in is built like the daemon. Its report shows its own leaks.
     environment = {"FAKECUDA": control, "FAKECUDA_REPORT": reports}
-    options = list(options) + ([] if measure else ["--no-measure-on-start"])
+    options = ["--probe-deadline-ms", "3600000", *options] + ([] if measure else ["--no-measure-on-start"])
     return common.Daemon("--libcuda", LIBRARY, *options, state=kept, environment=environment)
 
 
@@ -45,7 +49,7 @@ def needs_the_driver():
 def the_cuda_source_measures_and_gives_everything_back():
     if not os.path.exists(LIBRARY):
         raise common.Skip("the stand-in driver is not built")
-    daemon = node("gpu=h200", measure=True)
+    daemon = node(GPU, measure=True)
     gpu = daemon.measured()[0]
     if gpu["state"] == "failed" and gpu["last_error"]["slug"] == "not-supported":
         daemon.stop()
@@ -54,7 +58,7 @@ def the_cuda_source_measures_and_gives_everything_back():
     equal(gpu["state"], "ready", gpu)
     fp = daemon.json("/v1/gpus/0/fingerprint")
     equal(fp["conditions"]["arena"], "alias")
-    equal(fp["gpu"]["sm_count"], 132)
+    equal(fp["gpu"]["sm_count"], SMS)
     equal(fp["conditions"]["pcie_generation_reason"], "not-reported")  # there is no NVML
     assert fp["device_memory_bytes"] <= 1.1 * (1 << 30), fp["device_memory_bytes"]
     with open(f"/proc/{daemon.process.pid}/maps", encoding="utf-8") as file:
@@ -69,7 +73,7 @@ def a_gpu_with_the_memory_of_the_host_is_measured():
     with open("/proc/meminfo", encoding="ascii") as file:
         available = int(re.search(r"MemAvailable: *(\d+)", file.read()).group(1)) << 10
     kept = os.path.join(common.folder, "unified.db")
-    daemon = node("gpu=h200|unified|fail=cuMemGetInfo=801", kept=kept)
+    daemon = node(f"{GPU}|unified|fail=cuMemGetInfo=801", kept=kept)
     job = daemon.finished(daemon.submit(0, "quick"))
     equal(job["state"], "done", job)
     daemon.stop()
@@ -82,7 +86,7 @@ def a_gpu_with_the_memory_of_the_host_is_measured():
 @case
 def a_slower_link_is_stored_beside_the_supported_link():
     needs_the_driver()
-    environment = {"FAKECUDA": "gpu=h200 pcie=5@16 link=3@8", "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)}
+    environment = {"FAKECUDA": f"{GPU} pcie=5@16 link=3@8", "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)}
     daemon = common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", environment=environment)
     job = daemon.finished(daemon.submit(0, "quick"))
     equal(job["state"], "done", job)
@@ -95,7 +99,7 @@ def a_slower_link_is_stored_beside_the_supported_link():
 @case
 def what_the_stand_in_says_is_not_called_measured():
     needs_the_driver()
-    daemon = node("gpu=h200")
+    daemon = node(GPU)
     equal(daemon.json("/v1/gpus/0/fingerprint")["origin"], "simulated")
     daemon.stop()
 
@@ -103,7 +107,7 @@ def what_the_stand_in_says_is_not_called_measured():
 @case
 def the_driver_lives_in_the_worker_alone():
     needs_the_driver()
-    daemon = node("gpu=h200")
+    daemon = node(GPU)
     worker, _ = daemon.frozen_worker(0)
     with open(f"/proc/{worker}/maps", encoding="utf-8") as file:
         assert "libcuda" in file.read(), "where else?"
@@ -114,16 +118,16 @@ def the_driver_lives_in_the_worker_alone():
 
 TROUBLES = [
     # setting of the stand-in, options, slug of the error, whether all memory is released
-    ("gpu=h200,mode=2", (), {"gpu-busy"}, True),
-    ("gpu=h200,fail=cuDevicePrimaryCtxRetain=46", (), {"gpu-busy"}, True),
-    ("gpu=h200,others=144320M", (), {"gpu-no-memory"}, True),
-    ("gpu=h200,fail=cuMemCreate=2|fail=cuMemAlloc=2", (), {"gpu-no-memory"}, True),
-    ("gpu=h200,fail=cuModuleLoadData=209", (), {"not-supported", "gpu-fault"}, True),
-    ("gpu=h200,fail=cuLaunchKernel@5=719", (), {"gpu-lost", "gpu-fault"}, False),
-    ("gpu=h200,fail=cuLaunchKernel@5=700", (), {"gpu-lost"}, False),
-    ("gpu=h200,fail=cuStreamQuery@3=214", (), {"gpu-lost"}, False),
-    ("gpu=h200,hang=reach_chase@3", ("--probe-deadline-ms", "300"), {"deadline"}, False),
-    ("gpu=h200,crash=cuLaunchKernel@4", (), {"gpu-lost"}, False),
+    (f"{GPU},mode=2", (), {"gpu-busy"}, True),
+    (f"{GPU},fail=cuDevicePrimaryCtxRetain=46", (), {"gpu-busy"}, True),
+    (f"{GPU},others={MEMORY_MIB - 64}M", (), {"gpu-no-memory"}, True),
+    (f"{GPU},fail=cuMemCreate=2|fail=cuMemAlloc=2", (), {"gpu-no-memory"}, True),
+    (f"{GPU},fail=cuModuleLoadData=209", (), {"not-supported", "gpu-fault"}, True),
+    (f"{GPU},fail=cuLaunchKernel@5=719", (), {"gpu-lost", "gpu-fault"}, False),
+    (f"{GPU},fail=cuLaunchKernel@5=700", (), {"gpu-lost"}, False),
+    (f"{GPU},fail=cuStreamQuery@3=214", (), {"gpu-lost"}, False),
+    (f"{GPU},hang=reach_chase@3", ("--probe-deadline-ms", "300"), {"deadline"}, False),
+    (f"{GPU},crash=cuLaunchKernel@4", (), {"gpu-lost"}, False),
 ]
 
 
@@ -131,9 +135,9 @@ TROUBLES = [
 def too_little_memory_says_how_much_there_is_and_what_is_needed():
     needs_the_driver()
     for control, options, slug, words in (
-            ("gpu=h200,others=144320M", (), "gpu-no-memory",
+            (f"{GPU},others={MEMORY_MIB - 64}M", (), "gpu-no-memory",
              ("MiB of device memory are free beside the CUDA context", "needs 128 MiB", "CUDA context")),
-            ("gpu=h200", ("--memory-limit", "16MiB"), "invalid-argument", ("0 MiB", "--memory-limit", "needs 68"))):
+            (GPU, ("--memory-limit", "16MiB"), "invalid-argument", ("0 MiB", "--memory-limit", "needs 68"))):
         daemon = node(control, *options)
         error = daemon.finished(daemon.submit(0, "quick"))["error"]
         equal(error["slug"], slug, error)
@@ -159,7 +163,7 @@ def every_trouble_fails_the_job_and_nothing_else():
         equal((gpu["state"], gpu["fingerprint_id"]), ("ready" if busy else "failed", good), control)
         equal(gpu["last_error"]["slug"], job["error"]["slug"])
         equal(daemon.json("/v1/gpus/0/fingerprint")["id"], good, control)
-        equal(daemon.json("/v1/gpus/0/placement?bytes=100GiB")["fingerprint_id"], good)
+        equal(daemon.json(f"/v1/gpus/0/placement?bytes={BYTES}")["fingerprint_id"], good)
         daemon.stop()
         if tidy:
             assert held() >= 2, control
@@ -186,7 +190,7 @@ def a_driver_that_cannot_be_used_is_a_reason():
 @case
 def a_fingerprint_belongs_to_its_gpu_wherever_that_is():
     needs_the_driver()
-    one = "gpu=h200 uuid=SIM-one"
+    one = f"{GPU} uuid=SIM-one"
     daemon = node(one)
     equal(daemon.finished(daemon.submit(0, "quick"))["state"], "done")
     known = daemon.gpus()[0]
@@ -210,7 +214,7 @@ def a_fingerprint_belongs_to_its_gpu_wherever_that_is():
 @case
 def mig_and_no_virtual_memory_are_noted():
     needs_the_driver()
-    for control, field in (("gpu=h200,mig", "mig"), ("gpu=h200,novmm", "arena")):
+    for control, field in ((f"{GPU},mig", "mig"), (f"{GPU},novmm", "arena")):
         daemon = node(control)
         job = daemon.finished(daemon.submit(0, "quick"))
         equal(job["state"], "done", (control, job))
