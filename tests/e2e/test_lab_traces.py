@@ -16,7 +16,7 @@ import common
 from common import ROOT, case, run
 
 if common.SLOW and not os.environ.get("REACH_LONG"):
-    print("under sanitizers, what-if runs in test_whatif and test_lab; this test runs in check-long")
+    print("in a slow build, what-if runs in test_whatif and test_lab; this test runs in check-long")
     sys.exit(77)
 PROGRAM = os.path.join(common.BUILD, "reach-lab")
 MEASURED = os.path.join(ROOT, "docs", "measurements")
