@@ -204,6 +204,23 @@ def wrong_arguments_are_refused_in_each_call():
 
 
 @case
+def a_tensor_of_another_device_never_reaches_a_kernel():
+    table, index, offsets = torch.zeros(64, 4), torch.randint(0, 64, (16,)), torch.arange(0, 16, 4)
+    calls = ((rt.gather_rows, (table, index), (1,)), (rt.index_add_, (table, index, torch.ones(16, 4)), (1, 2)),
+             (rt.embedding_bag, (table, index, offsets, "sum", torch.ones(16)), (1, 2, 4)))
+    with made_up("windows", []) as kernels_of:
+        made = kernels_of()
+        for call, given, others in calls:
+            call(*given)  # compiles
+            before = [len(one.found) + len(one.launched) for one in made]
+            for k in others:
+                wrong = [*given[:k], given[k].to("meta"), *given[k + 1:]]
+                with contextlib.suppress(RuntimeError, NotImplementedError):  # of PyTorch's operator
+                    call(*wrong)
+                assert [len(one.found) + len(one.launched) for one in made] == before, (call, k)
+
+
+@case
 def the_stock_operator_for_bags_has_the_bits_of_pytorch():
     for _ in range(common.count(40)):
         table = torch.randn(30, 5, dtype=rng.choice((torch.float32, torch.float64, torch.float16)))

@@ -95,7 +95,7 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool) -> Optional[_La
         raise RuntimeError(f"reach.torch.embedding_bag: cannot use strategy {strategy}: {why}")
     if why:
         fallback.say("embedding_bag", why)
-    if why or table.device != index.device:
+    if why or any(t is not None and t.device != table.device for t in (index, call.offsets, call.weights)):
         return None
     vector = vector_bytes(launch.row_bytes(table), table)
     way = launch.choose("embedding_bag", table, job(table, index, rows, call.bags, call.weights is not None), strategy,
@@ -178,7 +178,8 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
         return table.new_zeros((bags, table.shape[1])) if out is None else out.zero_()
     whole = rows is None or offsets is None
     found: Optional[_Launches] = remembered(
-        (table,), index, count, bags, (weights is not None, offsets is None, mean, strategy, whole),
+        (table,), index, count, bags, (None if weights is None else weights.device,
+                                       None if offsets is None else offsets.device, mean, strategy, whole),
         lambda: _prepare(call, count, strategy, whole))
     if found is None:
         if out is not None and offsets is not None:
