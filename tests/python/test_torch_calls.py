@@ -3,6 +3,8 @@
 arguments (compiled.py), and checks and choices are made once. The compiler and the plans are synthetic."""
 import contextlib
 import random
+import threading
+import time
 import types
 import warnings
 
@@ -190,6 +192,32 @@ def a_sample_shows_skew_and_order():
     found = {name: pages(table, (u * rows).long()) for name, u in shares.items()}
     assert found["uniform"] > found["skewed"] > found["hot"] == found["sorted"] == 0, found
     assert pages(table, torch.tensor([0, 1 << 20, rows - 1])) == 8
+
+
+@case
+def threads_share_a_choice():
+    launch.forget()
+    found, results, second = [], [], threading.Event()
+
+    def find():
+        found.append(len(found))
+        second.wait(10)  # the other thread arrives while this one looks
+        return found[-1]
+
+    def one(is_second):
+        if is_second:
+            second.set()
+        results.append(launch.remember(("a kind",), find, torch.device("cpu")))
+
+    threads = [threading.Thread(target=one, args=(k,)) for k in (False, True)]
+    threads[0].start()
+    while not found:
+        time.sleep(0.001)
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    launch.forget()
+    assert results == [0, 0] and found == [0]
 
 
 @case

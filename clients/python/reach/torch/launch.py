@@ -106,13 +106,14 @@ def remember(key: Tuple[Any, ...], find: Callable[[], Any], device: torch.device
     not kept."""
     key = (*key, shapes.only())
     found = _remembered.get(key, _MISSING)
-    if found is not _MISSING:
-        return found
-    with _lock:
-        found = find()
-        if not capturing(device):
-            _remembered[key] = found
-        return found
+    if found is _MISSING:
+        with _lock:
+            found = _remembered.get(key, _MISSING)  # of another thread
+            if found is _MISSING:
+                found = find()
+                if not capturing(device):
+                    _remembered[key] = found
+    return found
 
 
 def facts(device: torch.device) -> Tuple[str, int]:
