@@ -120,6 +120,21 @@ def a_compiler_that_returns_nothing_is_asked_again():
 
 
 @case
+def a_launcher_that_takes_other_arguments_is_replaced():
+    kernel, kept = Compiler(["a", "b"], []), {}
+    compiled.start(kernel, 1, kept, True, (torch.zeros(4),), (3,), None)
+    (kind_, (_, last)), = kept.items()
+
+    class Other:
+        def __getitem__(self, grid):
+            return lambda *given: (_ for _ in ()).throw(TypeError("function takes exactly 14 arguments"))
+
+    kept[kind_] = Other(), last
+    compiled.start(kernel, 1, kept, True, (torch.zeros(4),), (3,), None)
+    assert len(kernel.found) == 2 and isinstance(kept[kind_][0], Compiled)
+
+
+@case
 def a_repeated_call_neither_plans_nor_compiles():
     table, index = torch.zeros(64, 4), torch.randint(0, 64, (16,))
     calls = {"copy": lambda i: rt.gather_rows(table, i),

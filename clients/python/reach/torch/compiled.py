@@ -34,8 +34,11 @@ def start(kernel: Any, programs: int, kept: Kept, by_address: bool, arguments: T
     kind = tuple(kind)
     found = kept.get(kind)
     if found is not None:
-        found[0][(programs, 1, 1)](*values, *found[1])
-        return
+        try:
+            found[0][(programs, 1, 1)](*values, *found[1])
+            return
+        except TypeError:  # another Triton: its launcher takes other arguments, and has launched nothing
+            del kept[kind]
     tensors = [a.detach() if isinstance(a, torch.Tensor) else a for a in arguments]
     if words is not None:
         tensors[1:] = [a.view(-1).view(words) if isinstance(a, torch.Tensor) else a for a in tensors[1:]]
