@@ -9,13 +9,12 @@
 static void print_missing(const json_t *gpu)
 {
     const json_t *missing = json_object_get(gpu, "missing");
-    size_t i;
-    json_t *topic;
 
     if (json_array_size(missing) == 0)
         return;
     text_print(gpu, "GPU {index:d} is not completely measured; missing:");
-    json_array_foreach(missing, i, topic) printf("%s %s", i ? "," : "", json_string_value(topic));
+    for (size_t i = 0; i < json_array_size(missing); i++)
+        printf("%s %s", i ? "," : "", json_string_value(json_array_get(missing, i)));
     if (json_is_string(json_object_get(gpu, "next_attempt_at")))
         text_print(gpu, "; the next attempt begins at {next_attempt_at}");
     putchar('\n');
