@@ -195,8 +195,8 @@ static bool may_pass(enum status status)
  * The mutex is held. */
 static void gpu_thread_set_retry(struct gpu_thread *thread, enum measurement_kind kind, bool busy)
 {
-    const struct pipeline_options *o = &thread->pipeline->options;
-    const nsec_t first = (busy ? o->busy_ms : o->retry_ms) * NSEC_PER_MSEC;
+    const struct pipeline *p = thread->pipeline;
+    const nsec_t first = (busy ? p->options.busy_ms : p->options.retry_ms) * NSEC_PER_MSEC;
     const nsec_t longest = busy ? GPU_THREAD_LONGEST_BUSY : GPU_THREAD_LONGEST_PAUSE;
     const nsec_t twice = 2 * thread->retry_pause;
     const nsec_t pause = twice > first ? twice : first;
@@ -214,14 +214,14 @@ static void gpu_thread_set_retry(struct gpu_thread *thread, enum measurement_kin
  * incomplete is measured. The mutex is held. */
 static void gpu_thread_plan_retry(struct gpu_thread *thread, enum status status)
 {
-    const struct pipeline_options *o = &thread->pipeline->options;
-    const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
+    const struct pipeline *p = thread->pipeline;
+    const struct snapshot *s = snapshot_acquire(p->cell);
     const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
     const bool known = gpu && gpu->has_fingerprint && !gpu->fingerprint_stale;
-    const bool lacks = known ? lacks_full(thread, &gpu->fingerprint) : o->measure_unknown;
+    const bool lacks = known ? lacks_full(thread, &gpu->fingerprint) : p->options.measure_unknown;
 
     snapshot_release(s);
-    if (known && o->check_known && is_doubtful(status))
+    if (known && p->options.check_known && is_doubtful(status))
         gpu_thread_set_retry(thread, MEASUREMENT_CHECK, false);
     else if (lacks && may_pass(status))
         gpu_thread_set_retry(thread, MEASUREMENT_NEW, is_busy(status));
