@@ -168,13 +168,14 @@ def a_missing_directory_is_waited_for():
     equal((measured["state"], measured["last_error"]), ("ready", None))
     error = daemon.json("/readyz")["database_error"]["text"]
     assert "nowhere" in error, error
-    equal(daemon.json("/v1/health")["database"]["unwritten"]["fingerprints"], 1)
+    equal(daemon.json("/v1/health")["database"]["unwritten"]["fingerprints"], 2)  # at depth quick, then full
     assert not os.path.exists(os.path.dirname(state))
     os.mkdir(os.path.dirname(state))
     common.until("it is stored", lambda: daemon.json("/v1/health")["status"] == "ok")
     equal(daemon.gpus()[0]["fingerprint_id"], measured["fingerprint_id"])
     daemon.stop()
-    equal(stored_ids(state), {measured["fingerprint_id"]})
+    stored = stored_ids(state)
+    assert len(stored) == 2 and measured["fingerprint_id"] in stored, stored
 
 
 @case
@@ -217,7 +218,7 @@ def a_damaged_file_is_never_served():
     common.until("the GPU is measured", lambda: daemon.gpus()[0]["state"] == "ready")
     common.until("the file is moved aside", lambda: aside(damaged))
     common.until("the GPU is measured again", lambda: sqlite3.connect(damaged).execute(
-        "SELECT count(*) FROM fingerprint").fetchone() == (1,))
+        "SELECT count(*) FROM fingerprint").fetchone()[0] >= 1)  # at depth quick, then full
     daemon.stop()
 
 
@@ -237,7 +238,7 @@ def a_damaged_row_is_measured_again():
     common.until("it is dropped", lambda: "was dropped" in daemon.log())
     common.until("the GPU is measured again", lambda: sqlite3.connect(damaged).execute(
         "SELECT count(*) FROM fingerprint WHERE run > (SELECT max(run) FROM damage)"
-        ).fetchone() == (1,))
+        ).fetchone()[0] >= 1)
     assert before
     equal(daemon.measured()[0]["state"], "ready")
     daemon.stop()
