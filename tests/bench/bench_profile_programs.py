@@ -48,15 +48,8 @@ class Program(typing.NamedTuple):
 
 def read_commands(folder):
     """Returns the programs of the file COMMANDS."""
-    found = []
-    with open(os.path.join(folder, "COMMANDS"), encoding="utf-8") as file:
-        for line in file:
-            fields = [field.strip() for field in line.split("|", 4)]
-            if line.strip() and not line.startswith("#"):
-                if len(fields) != 5:
-                    sys.exit(f"{folder}/COMMANDS: a line must have five fields, but one is: {line.strip()}")
-                found.append(Program(fields[0], float(fields[1]), os.path.join(folder, fields[2]), *fields[3:]))
-    return found
+    return [Program(name, float(seconds), os.path.join(folder, where), *rest) for name, seconds, where, *rest
+            in lib_profile.read_commands(os.path.join(folder, "COMMANDS"), 5)]
 
 
 def last_lines(output):

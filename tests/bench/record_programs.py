@@ -21,7 +21,6 @@ import json
 import lzma
 import math
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -58,15 +57,8 @@ class Program(typing.NamedTuple):
 
 def read_programs():
     """Returns the programs of programs.txt."""
-    found = []
-    with open(os.path.join(RECORD, "programs.txt"), encoding="utf-8") as file:
-        for line in file:
-            fields = [field.strip() for field in re.split(r"\s\|(?=\s)", line, maxsplit=5)]
-            if line.strip() and not line.startswith("#"):
-                if len(fields) != 6:
-                    sys.exit(f"programs.txt: a line must have six fields, but one is: {line.strip()}")
-                found.append(Program(fields[0], float(fields[1]), fields[2].split(), *fields[3:]))
-    return found
+    return [Program(name, float(seconds), options.split(), *rest) for name, seconds, options, *rest
+            in lib_profile.read_commands(os.path.join(RECORD, "programs.txt"), 6)]
 
 
 class Chosen(typing.NamedTuple):

@@ -9,9 +9,11 @@ import contextlib
 import glob
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import typing
@@ -30,6 +32,21 @@ def environment(**more):
     found = {**os.environ, **more}
     found.pop("CUDA_VISIBLE_DEVICES")
     return found if VISIBLE is None else {**found, "CUDA_VISIBLE_DEVICES": VISIBLE}
+
+
+def read_commands(path, count):
+    """Returns the lines of a file of programs, each as `count` fields, which are separated by " | ". The last field is a
+    command and may contain the separator. Lines that begin with # are comments. Ends the process at a wrong line."""
+    found = []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if not line.strip() or line.startswith("#"):
+                continue
+            fields = [field.strip() for field in re.split(r"\s\|(?=\s)", line, maxsplit=count - 1)]
+            if len(fields) != count:
+                sys.exit(f"{path}: a line must have {count} fields, but one is: {line.strip()}")
+            found.append(fields)
+    return found
 
 
 class Run:

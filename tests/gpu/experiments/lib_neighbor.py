@@ -95,17 +95,20 @@ def host_copies():
     return step, 4
 
 
+def training_step(model, optimizer, batch):
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        model(batch).float().square().mean().backward()
+        optimizer.step()
+    return step
+
+
 def transformer():
     layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0.0, batch_first=True)
     model = torch.nn.TransformerEncoder(layer, 8).to("cuda", torch.bfloat16)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     tokens = torch.randn(8, 1024, 1024, device="cuda", dtype=torch.bfloat16)
-
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        model(tokens).float().square().mean().backward()
-        optimizer.step()
-    return step, 1
+    return training_step(model, optimizer, tokens), 1
 
 
 def gather_free():
@@ -135,12 +138,7 @@ def training():
     model = torch.nn.Sequential(*layers).to("cuda", torch.bfloat16)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     batch = torch.randn(2048, 4096, device="cuda", dtype=torch.bfloat16)
-
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        model(batch).float().square().mean().backward()
-        optimizer.step()
-    return step, 16
+    return training_step(model, optimizer, batch), 16
 
 
 def memory():
