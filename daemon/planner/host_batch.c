@@ -10,8 +10,8 @@
 static const double WORTH = 1.1;
 
 /* The share of a miss that a miss costs while a scope is loaded. The entries of a scope share few
- * lines of page tables, which stay close to the page walker. On H200s and an H100 the share was 0.6
- * to 0.87, for batches of 64 to 512-byte rows with 0.5 to 8 rows per entry (docs/planner.md). */
+ * lines of page tables, which stay close to the page walker. In eight batches on an H200 the share
+ * was 0.68 to 0.86 (docs/planner.md). */
 static const double LOADING = 0.72;
 
 /* Returns the nanoseconds of a miss of one entry: a read of 128 bytes in the first region that is

@@ -75,7 +75,8 @@ static void print_costs(const struct whatif_answer *a, FILE *out)
 
 /* ---- recommendation ---- */
 
-/* What-if differs by up to 5 % from measured jobs (docs/lab.md), so a smaller gain is none. */
+/* What-if differs by up to 5 % from measured jobs (docs/lab.md), so a smaller gain does not count.
+ */
 static const double LEAST_GAIN = 1.05;
 
 /* Returns the fastest change that gains, or NULL. Other entries are another GPU, and contiguity is
