@@ -39,7 +39,7 @@ def node(*items, environment=None, state=":memory:"):
     if not os.path.exists(LIBRARY):
         raise common.Skip("the stand-in driver is not built")
     has(*items)
-    return common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", state=state,
+    return common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", "--host-memory-limit", "64M", state=state,
                          environment={"FAKECUDA": "@" + node_path, "LD_LIBRARY_PATH": FOLDER, **(environment or {})})
 
 

@@ -22,7 +22,7 @@ def full(chip, environment=None):
     """Returns a daemon with the full fingerprint of one GPU, and the fingerprint."""
     if not os.path.exists(LIBRARY):
         raise common.Skip("the stand-in driver is not built")
-    daemon = common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start",
+    daemon = common.Daemon("--libcuda", LIBRARY, "--no-measure-on-start", "--host-memory-limit", "64M",
                            environment={"FAKECUDA": "gpu=" + chip, **(environment or {})})
     equal(daemon.finished(daemon.submit(0, "full"))["state"], "done", daemon.log())
     return daemon, daemon.json("/v1/gpus/0/fingerprint")

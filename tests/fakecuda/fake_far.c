@@ -167,14 +167,18 @@ static struct fake_alloc *find_managed(cu_deviceptr p, size_t bytes)
 
 enum memory_kind fake_find_pageable(uint64_t va, uint64_t *first, uint64_t *bytes)
 {
-    FILE *const f = fopen("/proc/self/maps", "re");
     enum memory_kind kind = MEMORY_DEVICE;
-    unsigned long long from, to, inode;
     char line[512];
 
+    if (fake.current < 0 || (!has_kind(MEMORY_HOST_PAGEABLE) && !has_kind(MEMORY_HOST_FILE)))
+        return MEMORY_DEVICE;
+    FILE *const f = fopen("/proc/self/maps", "re");
     while (f && kind == MEMORY_DEVICE && fgets(line, sizeof line, f)) {
-        if (sscanf(line, "%llx-%llx %*s %*s %*s %llu", &from, &to, &inode) != 3 || va < from ||
-            va >= to)
+        char *end = line; /* such as "7f0000000000-7f0000001000 rw-p 00000000 00:00 0" */
+        const uint64_t from = strtoull(line, &end, 16);
+        const uint64_t to = *end == '-' ? strtoull(end + 1, &end, 16) : 0;
+        unsigned long long inode;
+        if (va < from || va >= to || sscanf(end, "%*s %*s %*s %llu", &inode) != 1)
             continue;
         kind = inode ? MEMORY_HOST_FILE : MEMORY_HOST_PAGEABLE;
         *first = from;
@@ -182,7 +186,7 @@ enum memory_kind fake_find_pageable(uint64_t va, uint64_t *first, uint64_t *byte
     }
     if (f)
         (void)fclose(f);
-    return fake.current >= 0 && has_kind(kind) ? kind : MEMORY_DEVICE;
+    return has_kind(kind) ? kind : MEMORY_DEVICE;
 }
 
 cu_result cuMemAdvise(cu_deviceptr p, size_t bytes, int advice, cu_device device)

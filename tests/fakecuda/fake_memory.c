@@ -121,15 +121,11 @@ static size_t map_before(uint64_t va)
     return low > 0 ? low - 1 : fake.maps.count;
 }
 
-bool fake_is_mapped(uint64_t va, uint64_t bytes)
+static bool maps_cover(uint64_t va, uint64_t bytes)
 {
-    uint64_t first, length;
-
-    if (alloc_covers(va, bytes) || (fake_find_pageable(va, &first, &length) != MEMORY_DEVICE &&
-                                    bytes <= length - (va - first)))
-        return true;
     const struct fake_map *maps = fake.maps.items;
     uint64_t at = va;
+
     for (size_t i = map_before(va); i < fake.maps.count; i++) {
         if (maps[i].va > at || at >= maps[i].va + maps[i].bytes || !maps[i].accessible)
             return false;
@@ -138,6 +134,16 @@ bool fake_is_mapped(uint64_t va, uint64_t bytes)
             return true;
     }
     return false;
+}
+
+/* The mappings of the process are read last, because that takes much longer. */
+bool fake_is_mapped(uint64_t va, uint64_t bytes)
+{
+    uint64_t first, length;
+
+    return maps_cover(va, bytes) || alloc_covers(va, bytes) ||
+           (fake_find_pageable(va, &first, &length) != MEMORY_DEVICE &&
+            bytes <= length - (va - first));
 }
 
 void *fake_host(uint64_t va, uint64_t bytes)
