@@ -181,6 +181,7 @@ static enum status add_record(struct reading *g, struct err *err)
                 address, r->block, r->warp, (uint32_t)(c - p->classes), (uint32_t)p->records};
     }
     p->records++;
+    p->records_of[r->kind][r->width_log2]++;
     p->lines += r->line_count;
     return STATUS_OK;
 }

@@ -16,6 +16,7 @@ struct access_class {
     enum place place;
     enum rlt_kind kind;
     uint32_t width_log2; /* log2 of the bytes per lane */
+    double scale;        /* accesses of the launch per access in the trace; set by the caller */
     uint64_t lines;
     uint64_t runs;        /* contiguous runs of lines, each in one record */
     uint64_t moved_bytes; /* bytes of the sectors of all lines; if an access is to the line of the
@@ -31,6 +32,7 @@ struct access_class {
 struct access_pattern {
     uint32_t granule_bytes;
     uint64_t records;
+    uint64_t records_of[RLT_KIND_COUNT][RLT_MAX_WIDTH_LOG2 + 1]; /* by kind and width */
     uint64_t lines;
     struct rlt_left_out left_out;
     uint32_t class_count;

@@ -29,10 +29,10 @@ struct chosen_sums chosen_sum(const struct costing *c)
         const struct access_class *const a = &c->pattern.classes[i];
         if (!a->chosen)
             continue;
-        sums.lines += c->scale * (double)a->lines;
-        sums.runs += c->scale * (double)a->runs;
-        sums.moved_bytes += c->scale * (double)a->moved_bytes;
-        sums.runs_of_kind[a->kind] += c->scale * (double)a->runs;
+        sums.lines += a->scale * (double)a->lines;
+        sums.runs += a->scale * (double)a->runs;
+        sums.moved_bytes += a->scale * (double)a->moved_bytes;
+        sums.runs_of_kind[a->kind] += a->scale * (double)a->runs;
     }
     return sums;
 }

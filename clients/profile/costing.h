@@ -50,7 +50,6 @@ struct costing {
     struct launch_cost *out;
     FILE *trace;
     struct access_pattern pattern; /* the chosen classes are the subject of the functions below */
-    double scale;                  /* accesses of the launch per access in the trace */
     double device_ns;              /* time of device memory */
     double link_ns;                /* time of the link */
     double link_in_reach_ns;       /* time of the link without misses */

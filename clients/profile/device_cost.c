@@ -25,6 +25,17 @@ void device_cost_choose(struct costing *c)
     }
 }
 
+/* Returns the bytes over which the launch makes the accesses of a class. If the trace has lost
+ * accesses, its last ones are missing, and the touched pages of the region are counted. */
+static double class_bytes(const struct costing *c, const struct access_class *a)
+{
+    const struct place_map *const map = c->context->map;
+
+    return c->pattern.left_out.lost > 0 && a->region < map->count
+               ? (double)place_map_region_touched(map, a->region, c->launch)
+               : (double)access_class_span(a);
+}
+
 /* Returns the bytes that memory moves for the other accesses to device memory, which are loads or
  * are not. A class that stays in the L2 is moved once. */
 static double other_device_bytes(const struct costing *c, bool loads)
@@ -33,10 +44,11 @@ static double other_device_bytes(const struct costing *c, bool loads)
 
     for (uint32_t i = 0; i < c->pattern.class_count; i++) {
         const struct access_class *const a = &c->pattern.classes[i];
-        const double moved = c->scale * (double)a->moved_bytes;
-        const double span = (double)access_class_span(a);
-        if (place_is_device(a->place) && !a->chosen && (a->kind == RLT_LOAD) == loads)
-            bytes += span <= (double)c->fp->gpu.l2_cache_bytes ? fmin(moved, span) : moved;
+        const double moved = a->scale * (double)a->moved_bytes;
+        if (!place_is_device(a->place) || a->chosen || (a->kind == RLT_LOAD) != loads)
+            continue;
+        const double all = class_bytes(c, a);
+        bytes += all <= (double)c->fp->gpu.l2_cache_bytes ? fmin(moved, all) : moved;
     }
     return bytes;
 }
@@ -146,7 +158,7 @@ static enum status memory_time(const struct costing *c, double *out, struct err 
         if (!IS_KNOWN(cost.in_reach_ns))
             return err_set(err, STATUS_INCONCLUSIVE, "the fingerprint has no speed of %ss",
                            rlt_kind_name(a->kind));
-        *out += cost.in_reach_ns.v * c->scale * (double)a->lines;
+        *out += cost.in_reach_ns.v * a->scale * (double)a->lines;
     }
     return STATUS_OK;
 }

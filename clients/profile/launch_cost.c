@@ -96,6 +96,35 @@ static enum status check_left_out(const struct costing *c, struct err *err)
                : STATUS_OK;
 }
 
+/* Returns the exact number of accesses of a kind and width, or 0 if it is unknown. */
+static uint64_t count_accesses(const struct recording_launch *l, enum rlt_kind kind,
+                               uint32_t width_log2)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < l->instruction_count; i++) {
+        const struct recording_instruction *const n = &l->instructions[i];
+        if (n->kind == kind && n->bytes >> width_log2 == 1)
+            sum += n->warps;
+    }
+    return sum;
+}
+
+/* Scales each class by the exact number of accesses of its kind and width. The kinds of accesses
+ * can have other shares in the trace, which misses the last accesses if the buffer was full. */
+static void set_scales(struct costing *c)
+{
+    const struct access_pattern *const p = &c->pattern;
+
+    for (uint32_t i = 0; i < p->class_count; i++) {
+        struct access_class *const a = &p->classes[i];
+        const uint64_t all = count_accesses(c->launch, a->kind, a->width_log2);
+        const double ratio = all > 0 ? (double)all / (double)p->records_of[a->kind][a->width_log2]
+                                     : (double)c->launch->warp_accesses / (double)p->records;
+        a->scale = fmax(ratio, 1);
+    }
+}
+
 static enum status begin(struct costing *c, struct err *err)
 {
     enum status s = open_trace(c, err);
@@ -106,9 +135,7 @@ static enum status begin(struct costing *c, struct err *err)
         s = err_set(err, STATUS_NOT_APPLICABLE, "the trace has no access to global memory");
     if (s != STATUS_OK)
         return s;
-    c->scale = (double)c->launch->warp_accesses > (double)c->pattern.records
-                   ? (double)c->launch->warp_accesses / (double)c->pattern.records
-                   : 1;
+    set_scales(c);
     return STATUS_OK;
 }
 

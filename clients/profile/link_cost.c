@@ -163,7 +163,7 @@ static double in_order_ns(const struct costing *c, enum place place)
 
     for (uint32_t i = 0; i < c->pattern.class_count; i++) {
         const struct access_class *const a = &c->pattern.classes[i];
-        bytes += a->place == place && !a->random ? c->scale * (double)a->moved_bytes : 0;
+        bytes += a->place == place && !a->random ? a->scale * (double)a->moved_bytes : 0;
     }
     return m && IS_KNOWN(m->plateau_gbps) && m->plateau_gbps.v > 0 ? bytes / m->plateau_gbps.v : 0;
 }

@@ -111,6 +111,23 @@ uint32_t place_map_find(const struct place_map *map, uint64_t address)
     return r && address - r->address < r->bytes ? below - 1 : UINT32_MAX;
 }
 
+uint64_t place_map_region_touched(const struct place_map *map, uint32_t region,
+                                  const struct recording_launch *l)
+{
+    const uint64_t low = map->regions[region].address;
+    const uint64_t high = low + map->regions[region].bytes;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < l->page_run_count; i++) {
+        const uint64_t first = l->pages[i].first << RECORDING_PAGE_SHIFT;
+        const uint64_t last = first + (l->pages[i].count << RECORDING_PAGE_SHIFT);
+        const uint64_t begin = first > low ? first : low;
+        const uint64_t end = last < high ? last : high;
+        sum += end > begin ? end - begin : 0;
+    }
+    return sum;
+}
+
 /* Adds the whole pages of [begin, end), which contains no allocation. */
 static void add_unknown(uint64_t begin, uint64_t end, uint64_t out[PLACE_COUNT])
 {

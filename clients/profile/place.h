@@ -51,6 +51,11 @@ void place_map_free(struct place_map *take);
 /* Returns the index of the region of an address, or UINT32_MAX if there is none. */
 uint32_t place_map_find(const struct place_map *map, uint64_t address);
 
+/* Returns the bytes of the pages of a region that a launch touches, as far as they are allocated.
+ */
+uint64_t place_map_region_touched(const struct place_map *map, uint32_t region,
+                                  const struct recording_launch *l);
+
 /* Adds the touched bytes of a launch to out[], by place. A page counts with the part of it that is
  * allocated, or as a whole if no part is. */
 void place_map_touched(const struct place_map *map, const struct recording_launch *l,

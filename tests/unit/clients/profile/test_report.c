@@ -160,6 +160,57 @@ static void write_embedding(const char *name, uint64_t table, uint64_t rows)
     assert_int_equal(fclose(out), 0);
 }
 
+enum { BAG_BLOCKS = 256, BAG_WARPS = 8, BAG = 32, BAG_RECORDS = 3 * BAG + 1 };
+
+/* Writes the first `most` records of each warp of a kernel that sums bags of 32 rows of 128 bytes.
+ * A warp reads the indices of a bag, then for each row reads it at random in the table and writes
+ * the number of the bag, and then writes the sum. */
+static void write_bags(const char *name, uint64_t table, uint64_t bags, uint64_t most)
+{
+    FILE *const out = create(name);
+    struct rlt_writer *const w = rlt_writer_new(out, 128);
+    const struct rlt_kernel kernel = {.grid = {BAG_BLOCKS, 1, 1}, .block = {32, BAG_WARPS, 1}};
+    const uint64_t numbers = BASE + table + bags * BAG * 8;
+    const uint64_t sums = numbers + bags * BAG * 8;
+    const uint64_t warps = (uint64_t)BAG_BLOCKS * BAG_WARPS;
+    const struct rlt_left_out left = {.lost = most < bags / warps * BAG_RECORDS};
+    struct rng rng = {11};
+
+    (void)rlt_write_app(w, "bags");
+    (void)rlt_write_kernel(w, &kernel);
+    for (uint64_t i = 0; i < warps; i++) {
+        for (uint64_t k = 0; k < most && k < bags / warps * BAG_RECORDS; k++) {
+            const uint64_t bag = k / BAG_RECORDS * warps + i;
+            const uint64_t step = k % BAG_RECORDS;
+            const uint64_t row = bag * BAG + (step < BAG ? step : (step - BAG) / 2);
+            struct rlt_record r = {.block = i / BAG_WARPS,
+                                   .warp = (uint32_t)(i % BAG_WARPS),
+                                   .mask = RLT_FULL_MASK,
+                                   .line_count = 1};
+            if (step < BAG) {
+                r.width_log2 = 3;
+                r.lines[0] = (BASE + table + row * 8) / 128;
+            } else if (step == BAG_RECORDS - 1) {
+                r.kind = RLT_STORE;
+                r.width_log2 = 2;
+                r.lines[0] = sums / 128 + bag;
+            } else if (step % 2 == 0) {
+                r.width_log2 = 2;
+                r.lines[0] = BASE / 128 + rng_below(&rng, table / 128);
+            } else {
+                r.kind = RLT_STORE;
+                r.width_log2 = 3;
+                r.mask = 1;
+                r.lines[0] = (numbers + row * 8) / 128;
+            }
+            rlt_write_record(w, &r);
+        }
+    }
+    rlt_write_left_out(w, &left);
+    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
+    assert_int_equal(fclose(out), 0);
+}
+
 /* A process with one kernel that launches once and touches one allocation. */
 struct process {
     struct recording recording;
@@ -339,6 +390,54 @@ static void a_short_trace_is_enough(void **state)
         assert_float_equal(row->predicted_ns / ns[0], 1, 0.05);
         assert_int_equal(row->verdict, REPORT_LIMITED);
     }
+}
+
+/* If the buffer was full, the trace has the first accesses only. The first accesses of a warp are
+ * those of its first bags, and more of them are to indices. */
+static void a_trace_that_has_lost_accesses_is_enough(void **state)
+{
+    enum { BAGS = 8 * BAG_BLOCKS * BAG_WARPS, ROWS = BAGS * BAG };
+    const char *const given = getenv("TEST_SEED");
+    struct rng rng = {given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL)};
+    struct recording_instruction instructions[] = {{.kind = RLT_LOAD, .bytes = 8, .warps = ROWS},
+                                                   {.kind = RLT_LOAD, .bytes = 4, .warps = ROWS},
+                                                   {.kind = RLT_STORE, .bytes = 8, .warps = ROWS},
+                                                   {.kind = RLT_STORE, .bytes = 4, .warps = BAGS}};
+    struct recording_allocation allocations[4];
+    double whole_ns = 0, within_ns = 0;
+
+    (void)state;
+    print_message("# TEST_SEED=%llu\n", (unsigned long long)rng.state);
+    for (uint32_t i = 0; i < test_share(8, 3); i++) {
+        const uint64_t most = i == 0 ? UINT64_MAX : BAG_RECORDS + rng_below(&rng, 2 * BAG_RECORDS);
+        uint64_t at = BASE;
+        struct process p;
+        const struct report_row *row;
+        write_bags("bags.rlt", 110 * GIB, BAGS, most);
+        set_up(&p, "bags.rlt", 110 * GIB, 1e6);
+        const uint64_t bytes[] = {110 * GIB, (uint64_t)ROWS * 8, (uint64_t)ROWS * 8, BAGS * 128};
+        for (int k = 0; k < 4; at += bytes[k++])
+            allocations[k] = (struct recording_allocation){.address = at, .bytes = bytes[k]};
+        p.recording.allocations = allocations;
+        p.recording.allocation_count = 4;
+        p.pages.count = ((at - BASE) >> RECORDING_PAGE_SHIFT) + 1;
+        p.launch.grid[0] = BAG_BLOCKS;
+        p.launch.block[0] = 32 * BAG_WARPS;
+        p.launch.warp_accesses = (uint64_t)BAGS * BAG_RECORDS;
+        p.launch.instructions = instructions;
+        p.launch.instruction_count = 4;
+        row = reported(&p, true);
+        whole_ns = i == 0 ? row->predicted_ns : whole_ns;
+        within_ns = i == 0 ? row->in_reach_ns : within_ns;
+        if (fabs(row->predicted_ns / whole_ns - 1) > 0.02 ||
+            fabs(row->in_reach_ns / within_ns - 1) > 0.02)
+            fail_msg("%llu records of each warp: %.0f ns and %.0f ns, not %.0f ns and %.0f ns",
+                     (unsigned long long)most, row->predicted_ns, row->in_reach_ns, whole_ns,
+                     within_ns);
+    }
+    /* Rows, indices, numbers and sums are moved once. */
+    assert_float_equal(
+        within_ns / (ROWS * (128 + 8 + 8 + 128.0 / BAG) / fp.throughput.plateau_gbps.v), 1, 0.02);
 }
 
 /* Rows in few entries, which are all over the memory, hit. */
@@ -771,9 +870,10 @@ static int begin_all(void **state)
 
 static int end_all(void **state)
 {
-    static const char *const names[] = {
-        "random110.rlt", "random40.rlt", "random34.rlt", "random16m.rlt", "stream.rlt",   "hot.rlt",
-        "broken.rlt",    "small.rlt",    "damaged.rlt",  "short.rlt",     "embedding.rlt"};
+    static const char *const names[] = {"random110.rlt", "random40.rlt",  "random34.rlt",
+                                        "random16m.rlt", "stream.rlt",    "hot.rlt",
+                                        "broken.rlt",    "small.rlt",     "damaged.rlt",
+                                        "short.rlt",     "embedding.rlt", "bags.rlt"};
     char path[128];
 
     (void)state;
@@ -791,6 +891,7 @@ int main(void)
         cmocka_unit_test(a_gather_out_of_reach_is_limited),
         cmocka_unit_test(an_embedding_is_limited_by_its_table),
         cmocka_unit_test(a_short_trace_is_enough),
+        cmocka_unit_test(a_trace_that_has_lost_accesses_is_enough),
         cmocka_unit_test(hot_rows_of_a_large_table_hit),
         cmocka_unit_test(the_operator_selects_the_function),
         cmocka_unit_test(a_gather_within_the_reach_is_not_limited),
