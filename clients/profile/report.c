@@ -2,6 +2,7 @@
 #include "clients/profile/report.h"
 
 #include "clients/profile/kernel_name.h"
+#include "clients/profile/replacement.h"
 #include "planner/fit.h"
 #include "types/name_of.h"
 
@@ -159,11 +160,21 @@ static void keep_fastest(struct report_row *row)
     row->option_count = kept;
 }
 
+/* Returns the time with which the time of an option is compared. A function that replaces the whole
+ * operator has no other limits of the kernel, so its time is compared with the measured time.
+ * Otherwise such limits may remain, and two predictions are compared. */
+static double time_before(const struct report_row *row, enum strategy strategy)
+{
+    const bool replaced = strategy != STRATEGY_NAIVE && replacement_find(row->kernel);
+
+    return replaced && row->measured_ns > 0 ? row->measured_ns : row->predicted_ns;
+}
+
 /* Keeps the options that every launch has and that gain something. The gain is a part of `ns`. */
 static void set_options(struct report_row *row, const struct sums *sums, double ns)
 {
     for (uint32_t i = 0; i < sums->option_count; i++) {
-        const double factor = row->predicted_ns / sums->options[i].ns;
+        const double factor = time_before(row, sums->options[i].strategy) / sums->options[i].ns;
         if (sums->option_launches[i] == sums->launches && factor > 1 + STRATEGY_WORTH)
             row->options[row->option_count++] =
                 (struct report_option){sums->options[i].kind, sums->options[i].strategy, factor};

@@ -32,7 +32,8 @@ enum { REPORT_NOTE_BYTES = 320 };
 struct report_option {
     enum memory_kind kind;
     enum strategy strategy;
-    double factor; /* predicted speed relative to the kernel as it is */
+    double factor; /* predicted speed relative to the kernel as it is: to its measured time if the
+                      option replaces the operator, otherwise to its predicted time */
 };
 
 /* One kernel. Predicted numbers are sums over its recorded launches. */

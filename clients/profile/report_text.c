@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "clients/profile/replacement.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -110,30 +111,15 @@ const char *report_text_option(const struct report_option *option)
                                               : strategy_name(option->strategy);
 }
 
-/* The functions of reach.torch that replace operators of PyTorch, by a part of the name of the
- * operator or, if it is unknown, of its kernel. */
-static const struct {
-    const char *operator, * symbol, *call;
-} calls[] = {
-    {"embedding_bag", "EmbeddingBag_updateOutput", "reach.torch.embedding_bag"},
-    {"index_add", "indexFunc", "reach.torch.index_add_"},
-    {"scatter_add", NULL, "reach.torch.scatter_add_"},
-    {"index_select", "indexSelect", "reach.torch.index_select"},
-    {"embedding", NULL, "reach.torch.embedding"},
-};
-
 const char *report_text_call(const struct report_row *row, const struct report_option *option)
 {
-    const struct recording_kernel *const k = row->kernel;
-
     if (option->strategy == STRATEGY_NAIVE)
         return kinds[option->kind].call ? kinds[option->kind].call : "";
-    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-        const char *const part = k->operator[0] ? calls[i].operator: calls[i].symbol;
-        if (part && strstr(k->operator[0] ? k->operator: k->name, part))
-            return calls[i].call;
-    }
-    return row->kind == RLT_LOAD ? "reach.torch.gather_rows" : "reach.torch.index_add_";
+
+    const char *const call = replacement_find(row->kernel);
+    return call                    ? call
+           : row->kind == RLT_LOAD ? "reach.torch.gather_rows"
+                                   : "reach.torch.index_add_";
 }
 
 /* Appends the fastest options that one function follows. */

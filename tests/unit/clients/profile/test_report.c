@@ -472,6 +472,42 @@ static void the_operator_selects_the_function(void **state)
     assert_true(says(reported(&p, true), ": reach.torch.embedding_bag"));
 }
 
+/* The kernel of an operator can have limits that the function which replaces the operator lacks. */
+static void a_replaced_operator_is_compared_with_its_measured_time(void **state)
+{
+    static const char *const operators[] = {"", "aten::embedding_bag"};
+    struct process p;
+    double ns[2];
+
+    (void)state;
+    ask("random110.rlt", ns);
+    for (int slower = 85; slower <= 115; slower += 15) {
+        for (int k = 0; k < 2; k++) {
+            const double before = k == 0 ? ns[0] : ns[0] * slower / 100.0;
+            set_up(&p, "random110.rlt", 110 * GIB, ns[0] * slower / 100.0);
+            p.kernel.operator= operators[k];
+            const struct report_row *const row = reported(&p, true);
+            assert_int_equal(row->verdict, REPORT_LIMITED);
+            assert_float_equal(row->options[0].factor / (before / ns[1]), 1, 0.01);
+            assert_float_equal(row->gain_ns / (double)p.kernel.time_ns, 1 - ns[1] / before, 0.01);
+        }
+    }
+    /* Another kind of memory does not replace the kernel. */
+    set_up(&p, "random34.rlt", 34 * GIB, 1);
+    p.allocation.kind = RECORDING_PINNED;
+    p.kernel.operator= "aten::embedding_bag";
+    const double predicted_ns = reported(&p, true)->predicted_ns;
+    double factors[2] = {0};
+    for (int k = 0; k < 2; k++) {
+        p.launch.time_ns = (uint64_t)(predicted_ns * (1 + 0.2 * k));
+        const struct report_row *const row = reported(&p, true);
+        for (uint32_t i = 0; i < row->option_count; i++)
+            if (row->options[i].kind == MEMORY_MANAGED_HOST)
+                factors[k] = row->options[i].factor;
+    }
+    assert_true(factors[0] > 1 && factors[0] == factors[1]);
+}
+
 static void a_gather_within_the_reach_is_not_limited(void **state)
 {
     struct process p;
@@ -894,6 +930,7 @@ int main(void)
         cmocka_unit_test(a_trace_that_has_lost_accesses_is_enough),
         cmocka_unit_test(hot_rows_of_a_large_table_hit),
         cmocka_unit_test(the_operator_selects_the_function),
+        cmocka_unit_test(a_replaced_operator_is_compared_with_its_measured_time),
         cmocka_unit_test(a_gather_within_the_reach_is_not_limited),
         cmocka_unit_test(a_stream_is_not_limited),
         cmocka_unit_test(other_work_hides_translation),
