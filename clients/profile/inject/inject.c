@@ -162,9 +162,10 @@ static void on_kernel(const struct san_launch_data *l, bool in_graph)
 /* Watches the launch that began with current.mark. Owns `take`. */
 static void watch(san_context context, san_stream stream, struct timed *take)
 {
+    const uint64_t begin_ns = timer_see(current.mark);
     const int end = timer_mark(context, stream);
     if (end >= 0) {
-        timer_watch(current.mark, end, on_timed, take);
+        timer_watch(current.mark, begin_ns, end, on_timed, take);
         current.is_timed = true;
     } else {
         timer_free_mark(current.mark);

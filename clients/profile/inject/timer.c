@@ -186,6 +186,11 @@ bool timer_is_reached(int mark)
     return reached;
 }
 
+uint64_t timer_see(int mark)
+{
+    return timer_is_reached(mark) ? clock_monotonic() : 0;
+}
+
 void timer_free_mark(int mark)
 {
     if (mark < 0)
@@ -207,11 +212,16 @@ void timer_forget(san_context context)
 
 /* ---- watches ---- */
 
-void timer_watch(int begin, int end, void (*done)(void *what, uint64_t ns), void *what)
+void timer_watch(int begin, uint64_t begin_ns, int end, void (*done)(void *what, uint64_t ns),
+                 void *what)
 {
     pthread_mutex_lock(&lock);
-    watches[watch_count++] = (struct watch){
-        .begin = begin, .end = end, .since_ns = clock_monotonic(), .done = done, .what = what};
+    watches[watch_count++] = (struct watch){.begin = begin,
+                                            .end = end,
+                                            .since_ns = clock_monotonic(),
+                                            .begin_ns = begin_ns,
+                                            .done = done,
+                                            .what = what};
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&lock);
 }

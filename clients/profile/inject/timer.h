@@ -21,14 +21,20 @@ int timer_mark(san_context context, san_stream stream);
  * freed. */
 bool timer_is_reached(int mark);
 
+/* Returns the present time if timer_is_reached, otherwise 0. */
+uint64_t timer_see(int mark);
+
 /* Frees a mark. A mark that the GPU has not reached is used again only after that. -1 is ignored.
  */
 void timer_free_mark(int mark);
 
 /* Reports the time between two marks to `done`, on the thread of the timer, and frees both. `what`
- * is passed on. A time of 0 means that the marks were not reached within the limit, or that their
+ * is passed on. `begin_ns` is what timer_see has returned for the first mark after the launch. If
+ * the stream was idle, the launch has begun then, and the thread would see the mark later. A time
+ * of 0 means that the marks were not reached within the limit, or that their
  * context is gone. `done` must not call functions of this header. */
-void timer_watch(int begin, int end, void (*done)(void *what, uint64_t ns), void *what);
+void timer_watch(int begin, uint64_t begin_ns, int end, void (*done)(void *what, uint64_t ns),
+                 void *what);
 
 /* Forgets the memory of a context that is destroyed. Nothing reads that memory after the return. */
 void timer_forget(san_context context);

@@ -1,6 +1,7 @@
 /* test_timer.c: marks and watches over a GPU that stops and goes as a test wants. */
 #include "clients/profile/inject/timer.h"
 
+#include "base/clock.h"
 #include "tests/unit/clients/profile/inject/fake_api.h"
 
 #include <stdarg.h>
@@ -64,7 +65,7 @@ static void a_time_is_reported_once(void **state)
     fake_stop();
     begin = timer_mark(fake_context(0), fake_stream(1));
     end = timer_mark(fake_context(0), fake_stream(2));
-    timer_watch(begin, end, note_time, &times[0]);
+    timer_watch(begin, 0, end, note_time, &times[0]);
     timer_wait(); /* ends by its limit */
     assert_int_equal(done_count, before);
     fake_go_in(fake_stream(1));
@@ -72,6 +73,28 @@ static void a_time_is_reported_once(void **state)
     fake_go();
     wait_for(before + 1);
     assert_in_range(times[0], 1000000, UINT64_MAX);
+    timer_wait();
+}
+
+/* The thread of the timer may sleep while a launch begins. */
+static void a_time_begins_when_the_caller_has_seen_the_mark(void **state)
+{
+    const unsigned before = atomic_load(&done_count);
+    int begin, end;
+
+    (void)state;
+    fake_stop();
+    begin = timer_mark(fake_context(0), fake_stream(1));
+    assert_int_equal(timer_see(begin), 0);
+    fake_go_in(fake_stream(1));
+    const uint64_t seen_ns = timer_see(begin);
+    assert_true(seen_ns > 0 && seen_ns <= clock_monotonic());
+    nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+    end = timer_mark(fake_context(0), fake_stream(1));
+    timer_watch(begin, seen_ns, end, note_time, &times[0]);
+    fake_go();
+    wait_for(before + 1);
+    assert_in_range(times[0], 30000000, UINT64_MAX);
     timer_wait();
 }
 
@@ -137,7 +160,7 @@ static void nothing_reads_the_memory_of_a_destroyed_context(void **state)
     times[1] = 99;
     {
         const int late = timer_mark(fake_context(2), fake_stream(1));
-        timer_watch(begin, late, note_time, &times[1]);
+        timer_watch(begin, 0, late, note_time, &times[1]);
     }
     timer_free_mark(end);
     timer_forget(fake_context(2));
@@ -179,7 +202,7 @@ static void *time_often(void *number)
         const int begin = timer_mark(fake_context(thread % 2), fake_stream(thread));
         const int end = timer_mark(fake_context(thread % 2), fake_stream(thread));
         if (begin >= 0 && end >= 0) {
-            timer_watch(begin, end, note_time, &times[thread * 1000 + i]);
+            timer_watch(begin, 0, end, note_time, &times[thread * 1000 + i]);
         } else {
             timer_free_mark(begin);
             timer_free_mark(end);
@@ -214,7 +237,7 @@ static void nothing_is_timed_at_the_end(void **state)
     fake_stop();
     begin = timer_mark(fake_context(0), fake_stream(0));
     end = timer_mark(fake_context(0), fake_stream(0));
-    timer_watch(begin, end, note_time, &times[2]);
+    timer_watch(begin, 0, end, note_time, &times[2]);
     timer_end();
     for (int i = 0; i < 2; i++)
         fake_destroy_context(fake_context(i));
@@ -228,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(marks_are_reached_when_the_gpu_writes_them),
         cmocka_unit_test(a_time_is_reported_once),
+        cmocka_unit_test(a_time_begins_when_the_caller_has_seen_the_mark),
         cmocka_unit_test(marks_are_used_again_after_the_gpu_has_written_them),
         cmocka_unit_test(calls_that_fail_give_no_mark),
         cmocka_unit_test(nothing_reads_the_memory_of_a_destroyed_context),
