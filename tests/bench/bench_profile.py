@@ -12,7 +12,7 @@ operators: lib_profile_operators.py launches stock operators on tables of N GiB 
 (0.5, 4, 32), once under reach-profile and once alone. A size that does not fit the GPU becomes the largest that does.
 Three things are compared for each operator. Footprint: the 2 MiB pages of its tensors, computed from their addresses
 and indices, are those of a recorded launch. Time: the predicted time of a launch, and the time that CUDA events
-measure alone. Slowdown: the report's factor, and the time of the operator divided by its time on the smallest table.
+measure alone; beside them is the measured time of the report. Slowdown: the report's factor, and the time of the operator divided by its time on the smallest table.
 For a kernel that the report calls limited, each advice is followed, and its predicted gain is compared with the
 measured gain.
 
@@ -46,7 +46,7 @@ CLOSE, CLOSER = 0.20, 0.10
 GUPS_LOG2 = (30, 32, 34)
 JOBS = ("gather", "sampling")
 PARTS = ("operators", "others", "jobs")
-OPERATOR_LINE = "{:24s} {:>7s} {:>7s} {:>6s}   {:>8s} {:>9s} {:>6s}   {:>6s} {:>8s} {:>6s}  {:14s} {}"
+OPERATOR_LINE = "{:24s} {:>7s} {:>7s} {:>6s}   {:>8s} {:>8s} {:>9s} {:>6s}   {:>6s} {:>8s} {:>6s}  {:14s} {}"
 
 
 def start(path):
@@ -217,8 +217,8 @@ def operators(bench, gib, host_gib, scratch):
 
 
 def print_operators(bench, alone, matches, row_of):
-    bench.line(OPERATOR_LINE.format("operator", "pages", "missing", "extra", "ms", "predicted", "ratio", "slower",
-                                    "reported", "ratio", "verdict", "kernel"))
+    bench.line(OPERATOR_LINE.format("operator", "pages", "missing", "extra", "ms", "profiled", "predicted", "ratio",
+                                    "slower", "reported", "ratio", "verdict", "kernel"))
     for case in alone["cases"]:
         name = case["name"]
         _, areas = matches.get(name, (None, []))
@@ -233,7 +233,8 @@ def print_operators(bench, alone, matches, row_of):
         on_table, is_kernel = "small" not in case["where"], "several" not in case["where"]
         bench.judge(row, f"{name}, {case['table_bytes'] / GIB:g} GiB", slowdown)
         bench.line(OPERATOR_LINE.format(
-            name[:24], *(text(number, 0) for number in total), text(case["ms"], 3), text(shown, 3),
+            name[:24], *(text(number, 0) for number in total), text(case["ms"], 3),
+            text(row.measured_ms if row else None, 3), text(shown, 3),
             bench.ratio("time", predicted, case["ms"] if is_kernel else None), text(slowdown, 2), text(factor, 2),
             bench.ratio("slowdown", factor, slowdown if on_table else None), row.verdict if row else "-",
             row.name[:48] if row else "-"))
