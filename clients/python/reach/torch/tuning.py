@@ -19,12 +19,14 @@ import triton
 
 from reach._locks import Lock
 
-VERSION = f"2, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 2 counts changes of kernels
+VERSION = f"3, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 3 counts changes of kernels
 LARGEST_FILE = 1 << 22  # bytes; a longer file is damaged
 ROUNDS = 5
 ROUND_US = 100.0        # shorter launches are repeated in a round
 MOST_REPEATS = 16
 HOPELESS = 1.5          # times the time of the fastest candidate: not measured any further
+QUEUE_CYCLES = 2000000, 400000  # of the GPU: before the first launch, whose code is in no cache, and for each
+WORTH = 0.97            # of the time of PyTorch's operator, which costs the host less: others must be faster than this
 STOCK = "stock"         # the name of None, PyTorch's own operator
 
 _lock = Lock()
@@ -107,8 +109,9 @@ def pick(device: torch.device, work: Tuple[Any, ...], candidates: Sequence[Candi
 
 
 def microseconds(run: Callable[[], Any], repeats: int) -> float:
-    """Returns the time of one of some launches that follow each other."""
+    """Returns the time of one of some launches on the GPU, which waits until all of them are in its queue."""
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    torch.cuda._sleep(QUEUE_CYCLES[0] + QUEUE_CYCLES[1] * repeats)  # pylint: disable=protected-access
     begin.record()
     for _ in range(repeats):
         run()
@@ -125,7 +128,8 @@ class _Runner(NamedTuple):
 
 def fastest(candidates: Sequence[Candidate], run: Callable[[Candidate], Any],
             clock: Callable[[Callable[[], Any], int], float]) -> Candidate:
-    """Returns the candidate with the lowest median of ROUNDS rounds. A candidate that fails is left out."""
+    """Returns the candidate with the lowest median of ROUNDS rounds, or PyTorch's operator if no other is
+    faster by more than WORTH. A candidate that fails is left out."""
     runners: List[_Runner] = []
     why: Optional[Exception] = None
     for candidate in candidates:
@@ -146,4 +150,4 @@ def fastest(candidates: Sequence[Candidate], run: Callable[[Candidate], Any],
     for _ in range(ROUNDS):
         for one in hopeful:
             one.took.append(clock(one.run, repeats))
-    return min(hopeful, key=lambda one: statistics.median(one.took)).candidate
+    return min(hopeful, key=lambda one: statistics.median(one.took) * (WORTH if one.candidate is None else 1)).candidate
