@@ -155,6 +155,20 @@ def links_lead_to_files_and_headings():
 
 
 @case
+def pictures_show_the_tables_of_their_page():
+    drawn = os.path.join(common.folder, "pictures")
+    os.mkdir(drawn)
+    equal(run(os.path.join(ROOT, "tests", "bench", "draw_lab_programs.py"),
+              os.path.join(ROOT, "docs", "lab-programs.md"), drawn)[0], 0)
+    names = sorted(os.listdir(drawn))
+    equal(names, ["lab-misses.svg", "lab-mosaic.svg", "lab-pichai.svg"])
+    for name in names:
+        with open(os.path.join(drawn, name), encoding="utf-8") as new, \
+                open(os.path.join(ROOT, "docs", "pictures", name), encoding="utf-8") as stored:
+            assert new.read() == stored.read(), f"{name}: run tests/bench/draw_lab_programs.py, and look at it"
+
+
+@case
 def every_page_is_in_the_index():
     folder = os.path.join(ROOT, "docs")
     pages = {os.path.relpath(path, folder) for path in glob.glob(os.path.join(folder, "**", "*.md"), recursive=True)}
