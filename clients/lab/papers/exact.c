@@ -37,13 +37,11 @@ static bool check_pichai(void)
  * in percent. Returns -1 if out of memory or if memory is full. */
 static double bloat(double occupancy)
 {
-    enum { ALLOCATIONS = 60, STEP_PAGES = 7, FRAMES = 1536, CHANNELS = 6, KEEP_PAGES = 256 };
+    enum { ALLOCATIONS = 60, STEP_PAGES = 7, FRAMES = 1536, CHANNELS = 6 };
     const struct frames_config config = {.policy = FRAMES_COCOA,
                                          .frame_count = FRAMES,
                                          .channels = CHANNELS,
-                                         .app_count = 1,
-                                         .app_pages = ALLOCATIONS * FRAMES_PAGES,
-                                         .keep_pages = KEEP_PAGES,
+                                         .pages = ALLOCATIONS * FRAMES_PAGES,
                                          .compact = true,
                                          .seed = 1};
     struct frames *f = frames_new(&config);
@@ -52,9 +50,10 @@ static double bloat(double occupancy)
     if (f)
         frames_fragment(f, 1, occupancy);
     for (uint32_t i = 0; good && i < ALLOCATIONS; i++)
-        good = frames_alloc(f, 0, i * FRAMES_PAGES, (i + 1) * STEP_PAGES);
+        good = frames_alloc(f, i * FRAMES_PAGES, (i + 1) * STEP_PAGES);
     if (good)
-        percent = 100 * frames_most_bloat(f);
+        percent =
+            100.0 * (double)frames_count(f).most_reserved / (double)frames_count(f).used_pages;
     frames_free(f);
     return percent;
 }

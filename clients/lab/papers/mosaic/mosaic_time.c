@@ -5,8 +5,7 @@
  *
  * The memory unit of a core works in order, one line per cycle. While it waits for a translation,
  * the memory instructions of all warps wait behind it, like in the released simulator. So a miss
- * "often stalls many of the warps" (section 3.1). Only the warps that touch a page wait for its
- * transfer over the bus (section 3.2).
+ * "often stalls many of the warps" (section 3.1).
  */
 #include "clients/lab/papers/mosaic/mosaic_time.h"
 
@@ -15,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHEEL = 8192, WORD_BITS = 64, FRAMES_IN_3_GB = 1536, MOST_FRAMES = 65536, KEEP_PAGES = 256 };
+enum { WHEEL = 8192, WORD_BITS = 64, FRAMES_IN_3_GB = 1536, MOST_FRAMES = 65536 };
+enum { WARP_COUNT = MOSAIC_CORES * MOSAIC_WARPS };
 enum { LINE_SHIFT = 7, PAGE_LINES = FRAMES_PAGE_BYTES >> LINE_SHIFT, SEED = 1 };
 static const uint64_t MOST_BYTES = 127 * GIB;
 static const uint32_t NONE = UINT32_MAX;
@@ -23,7 +23,7 @@ static const uint32_t NONE = UINT32_MAX;
 /* A place for a warp of a core. When its warp has ended, the next warp of the core follows. */
 struct warp {
     uint32_t next, end; /* records of the warp that are left */
-    uint16_t app, core;
+    uint16_t core;
     bool issued;    /* the gap is issued and the memory instruction is next */
     uint64_t ready; /* time at which all lines that were read have arrived */
 };
@@ -50,15 +50,6 @@ struct core {
 };
 _Static_assert(MOSAIC_WARPS <= 64, "a bit for each warp of a core");
 
-/* The remaining lines of an instruction that waits for the transfer of a page. */
-struct parked {
-    uint32_t lines[RLT_LANES];
-    uint32_t line_count; /* 0 if the warp waits for no page */
-    uint32_t next;       /* next warp that waits for the same page */
-};
-_Static_assert((int)MOSAIC_CORES *(int)MOSAIC_WARPS <= (int)MOSAIC_MAX_FAULTS,
-               "each warp waits for at most one page");
-
 struct event {
     uint64_t at;
     uint32_t next;
@@ -69,13 +60,10 @@ struct clock {
     struct mosaic_mmu *mmu;
     struct mosaic_memory *memory;
     struct frames *frames;
-    struct warp *warps;
-    uint32_t warp_count;
     uint32_t running; /* number of places that have a warp */
     struct core cores[MOSAIC_CORES];
-    struct parked *parked;                    /* one per warp; NULL if no page is transferred */
-    uint32_t first_parked[MOSAIC_MAX_FAULTS]; /* first waiting warp of each page in transfer */
-    struct event *events;                     /* events of warps, then of the MMU */
+    struct warp warps[WARP_COUNT];
+    struct event events[WARP_COUNT + 2 * MOSAIC_CORES]; /* events of warps, then of the MMU */
     uint32_t first[WHEEL], last[WHEEL];
     uint64_t used[WHEEL / WORD_BITS];
     uint32_t waiting; /* number of pending events */
@@ -135,21 +123,21 @@ static uint32_t pop_event(struct clock *c)
 static void host_post(void *arg, uint32_t what, uint64_t at)
 {
     struct clock *c = arg;
-    post_event(c, c->warp_count + what, at);
+    post_event(c, WARP_COUNT + what, at);
 }
 
 static void read_line(struct clock *c, struct warp *w, uint32_t line, uint64_t at)
 {
-    const uint32_t page = frames_page(c->frames, w->app, line / PAGE_LINES);
+    const uint32_t page = frames_page(c->frames, line / PAGE_LINES);
     const uint32_t physical = page * PAGE_LINES + line % PAGE_LINES;
     const uint64_t done = mosaic_memory_read(c->memory, w->core, physical, at);
     w->ready = done > w->ready ? done : w->ready;
 }
 
-static void count_instructions(struct clock *c, const struct warp *w, uint32_t instructions)
+static void count_instructions(struct clock *c, uint32_t instructions)
 {
-    c->out->instructions[w->app] += instructions;
-    c->out->cycles[w->app] = c->now;
+    c->out->instructions += instructions;
+    c->out->cycles = c->now;
 }
 
 /* Issues the gap and the memory instruction of the oldest ready warp. The gap occupies the core. */
@@ -172,10 +160,10 @@ static void issue_oldest(struct clock *c, uint32_t at)
  * program are dealt to its cores in turn. */
 static bool next_warp(struct clock *c, struct warp *w)
 {
-    const struct trace *t = c->run->apps[w->app];
+    const struct trace *t = c->run->trace;
     struct core *core = &c->cores[w->core];
     while (core->block < t->block_count && core->warp == t->blocks[core->block].warp_count) {
-        core->block += c->run->cores[w->app];
+        core->block += MOSAIC_CORES;
         core->warp = 0;
     }
     if (core->block >= t->block_count)
@@ -192,7 +180,7 @@ static void make_ready(struct clock *c, uint32_t id)
     struct core *core = &c->cores[w->core];
     if (w->next == w->end && !next_warp(c, w)) {
         c->running--;
-        count_instructions(c, w, 0);
+        count_instructions(c, 0);
         return;
     }
     core->ready |= 1ull << id % MOSAIC_WARPS;
@@ -207,28 +195,16 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static uint32_t record_lines(const struct trace *t, const struct trace_record *r,
-                             uint32_t out[RLT_LANES])
-{
-    for (uint32_t i = 0; i < r->line_count; i++)
-        out[i] = (uint32_t)((uint64_t)t->units[r->first_unit + i] << t->unit_shift >> LINE_SHIFT);
-    return r->line_count;
-}
-
-/* Starts the first instruction of the unit. Its lines are parked lines or new lines. */
+/* Starts the first instruction of the unit. */
 static void begin_first(struct clock *c, struct unit *u)
 {
-    const uint32_t id = u->warps[u->first];
-    struct warp *w = &c->warps[id];
-    struct parked *p = c->parked ? &c->parked[id] : NULL;
-    if (p && p->line_count > 0) {
-        memcpy(u->lines, p->lines, sizeof u->lines);
-        u->line_count = p->line_count;
-        p->line_count = 0;
-    } else {
-        const struct trace *t = c->run->apps[w->app];
-        u->line_count = record_lines(t, &t->records[w->next++], u->lines);
-    }
+    const struct trace *t = c->run->trace;
+    struct warp *w = &c->warps[u->warps[u->first]];
+    const struct trace_record *r = &t->records[w->next++];
+    u->line_count = r->line_count;
+    for (uint32_t i = 0; i < r->line_count; i++)
+        u->lines[i] =
+            (uint32_t)((uint64_t)t->units[r->first_unit + i] << t->unit_shift >> LINE_SHIFT);
     u->next = 0;
     u->page = NONE;
     w->ready = later(w->ready, later(u->free_at, c->now));
@@ -251,7 +227,7 @@ static bool read_lines(struct clock *c, struct core *core)
         const uint64_t at = u->free_at > c->now ? u->free_at : c->now;
         if (line / PAGE_LINES != u->page) {
             u->page = line / PAGE_LINES;
-            core->waits = !mosaic_mmu_translate(c->mmu, w->core, w->app, u->page, at, &u->page_at);
+            core->waits = !mosaic_mmu_translate(c->mmu, w->core, u->page, at, &u->page_at);
             if (core->waits)
                 return false;
         }
@@ -288,39 +264,11 @@ static void host_resolved(void *arg, uint32_t core, uint64_t at)
     run_unit(c, &c->cores[core]);
 }
 
-/* Parks the first instruction of the unit until its page arrives. */
-static void host_faulted(void *arg, uint32_t core, uint32_t fault)
-{
-    struct clock *c = arg;
-    struct unit *u = &c->cores[core].unit;
-    const uint32_t id = u->warps[u->first];
-    struct parked *p = &c->parked[id];
-    p->line_count = u->line_count - u->next;
-    memcpy(p->lines, u->lines + u->next, p->line_count * sizeof p->lines[0]);
-    p->next = c->first_parked[fault];
-    c->first_parked[fault] = id;
-    c->cores[core].waits = false;
-    drop_first(c, u);
-    run_unit(c, &c->cores[core]);
-}
-
-static void host_arrived(void *arg, uint32_t fault)
-{
-    struct clock *c = arg;
-    uint32_t id = c->first_parked[fault];
-    c->first_parked[fault] = NONE;
-    while (id != NONE) {
-        const uint32_t next = c->parked[id].next;
-        enter_unit(c, &c->cores[c->warps[id].core], id);
-        id = next;
-    }
-}
-
 static void access_memory(struct clock *c, uint32_t id)
 {
     struct warp *w = &c->warps[id];
     w->issued = false;
-    count_instructions(c, w, c->run->gap + 1);
+    count_instructions(c, c->run->gap + 1);
     enter_unit(c, &c->cores[w->core], id);
     issue_oldest(c, w->core);
 }
@@ -329,8 +277,8 @@ static void handle_event(struct clock *c, uint32_t id)
 {
     if (c->events[id].at > c->now)
         post_event(c, id, c->events[id].at);
-    else if (id >= c->warp_count)
-        mosaic_mmu_due(c->mmu, id - c->warp_count, c->now);
+    else if (id >= WARP_COUNT)
+        mosaic_mmu_due(c->mmu, id - WARP_COUNT, c->now);
     else if (c->warps[id].issued)
         access_memory(c, id);
     else
@@ -345,8 +293,8 @@ static uint32_t end_page(const struct trace_region *r)
     return (uint32_t)((r->at + r->bytes + FRAMES_PAGE_BYTES - 1) / FRAMES_PAGE_BYTES);
 }
 
-/* Allocates the regions of a program. A page that two regions share belongs to the first. */
-static bool allocate_regions(struct frames *f, uint32_t app, const struct trace *t)
+/* Allocates the regions of a trace. A page that two regions share belongs to the first. */
+static bool allocate_regions(struct frames *f, const struct trace *t)
 {
     uint32_t end = 0;
     bool good = true;
@@ -355,69 +303,42 @@ static bool allocate_regions(struct frames *f, uint32_t app, const struct trace 
         const uint32_t first = (uint32_t)(r->at / FRAMES_PAGE_BYTES);
         const uint32_t start = first > end ? first : end;
         end = end_page(r) > end ? end_page(r) : end;
-        good = start >= end || frames_alloc(f, app, start, end - start);
+        good = start >= end || frames_alloc(f, start, end - start);
     }
     return good;
 }
 
-struct frames *mosaic_time_frames(const struct mosaic_run *run, bool *out_full)
+/* Returns the memory of a run. Sets *out_full if it has no room for all regions. Returns NULL if
+ * out of memory. */
+static struct frames *new_memory(const struct mosaic_run *run, bool *out_full)
 {
-    struct frames_config config = {.policy = run->mmu.design == MOSAIC_MOSAIC  ? FRAMES_COCOA
-                                             : run->mmu.design == MOSAIC_LARGE ? FRAMES_LARGE
-                                                                               : FRAMES_BASE,
-                                   .channels = MOSAIC_CHANNELS,
-                                   .app_count = run->app_count,
-                                   .keep_pages = KEEP_PAGES,
-                                   .compact = run->compact,
-                                   .seed = run->seed};
-    uint64_t frames = 0;
-    for (uint32_t a = 0; a < run->app_count; a++) {
-        const struct trace *t = run->apps[a];
-        const uint32_t pages = (uint32_t)(t->range_bytes / FRAMES_PAGE_BYTES) + FRAMES_PAGES;
-        config.app_pages = pages > config.app_pages ? pages : config.app_pages;
-        frames += t->bytes / FRAMES_LARGE_BYTES + t->region_count;
-    }
-    frames += frames / 3;
-    frames = frames > FRAMES_IN_3_GB ? frames : FRAMES_IN_3_GB;
-    config.frame_count = frames < MOST_FRAMES ? (uint32_t)frames : MOST_FRAMES;
+    const struct trace *t = run->trace;
+    const uint64_t large = t->bytes / FRAMES_LARGE_BYTES + t->region_count;
+    const uint64_t most = later(large + large / 3, FRAMES_IN_3_GB);
+    const struct frames_config config = {
+        .policy = run->design == MOSAIC_MOSAIC  ? FRAMES_COCOA
+                  : run->design == MOSAIC_LARGE ? FRAMES_LARGE
+                                                : FRAMES_BASE,
+        .frame_count = most < MOST_FRAMES ? (uint32_t)most : MOST_FRAMES,
+        .channels = MOSAIC_CHANNELS,
+        .pages = (uint32_t)(t->range_bytes / FRAMES_PAGE_BYTES) + FRAMES_PAGES,
+        .compact = run->compact,
+        .seed = SEED};
     struct frames *f = frames_new(&config);
-    *out_full = false;
-    if (!f)
-        return NULL;
-    if (run->fragmented > 0)
-        frames_fragment(f, run->fragmented, run->occupancy);
-    for (uint32_t a = 0; a < run->app_count; a++)
-        *out_full = !allocate_regions(f, a, run->apps[a]) || *out_full;
+    if (f && run->occupancy > 0)
+        frames_fragment(f, 1, run->occupancy);
+    *out_full = f && !allocate_regions(f, t);
     return f;
-}
-
-struct mosaic_run mosaic_time_alone(const struct trace *trace, enum mosaic_design design,
-                                    uint32_t gap)
-{
-    return (struct mosaic_run){.mmu = mosaic_mmu_paper(design, MOSAIC_CORES),
-                               .app_count = 1,
-                               .apps = {trace},
-                               .cores = {MOSAIC_CORES},
-                               .gap = gap,
-                               .compact = true,
-                               .seed = SEED};
 }
 
 static void start_warps(struct clock *c)
 {
-    uint32_t core = 0;
-    for (uint32_t a = 0; a < c->run->app_count; a++) {
-        for (uint32_t k = 0; k < c->run->cores[a]; k++, core++) {
-            c->cores[core].block = k;
-            for (uint32_t i = 0; i < MOSAIC_WARPS; i++) {
-                struct warp *w = &c->warps[core * MOSAIC_WARPS + i];
-                w->app = (uint16_t)a;
-                w->core = (uint16_t)core;
-            }
-        }
-    }
-    for (uint32_t i = 0; i < c->warp_count; i++)
+    for (uint32_t i = 0; i < MOSAIC_CORES; i++)
+        c->cores[i].block = i;
+    for (uint32_t i = 0; i < WARP_COUNT; i++) {
+        c->warps[i].core = (uint16_t)(i / MOSAIC_WARPS);
         post_event(c, i, 0);
+    }
 }
 
 static void run_all(struct clock *c)
@@ -430,70 +351,40 @@ static void run_all(struct clock *c)
     }
 }
 
-static void collect_result(const struct clock *c)
-{
-    c->out->mmu = mosaic_mmu_count(c->mmu);
-    c->out->frames = frames_count(c->frames);
-    c->out->bloat = frames_bloat(c->frames);
-}
-
-static enum status check_sizes(const struct mosaic_run *run, struct err *err)
-{
-    for (uint32_t a = 0; a < run->app_count; a++) {
-        if (run->apps[a]->range_bytes > MOST_BYTES)
-            return err_set(err, STATUS_NOT_APPLICABLE, "the trace touches more than 127 GiB");
-    }
-    return STATUS_OK;
-}
-
 enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *out,
                             struct err *err)
 {
-    enum status s = check_sizes(run, err);
-    if (s != STATUS_OK)
-        return s;
+    enum status s = STATUS_OK;
+    bool full = false;
+    if (run->trace->range_bytes > MOST_BYTES)
+        return err_set(err, STATUS_NOT_APPLICABLE, "the trace touches more than 127 GiB");
     struct clock *c = calloc(1, sizeof *c);
     if (!c)
         return err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulation: out of memory");
     *out = (struct mosaic_result){0};
     c->run = run;
     c->out = out;
-    for (uint32_t a = 0; a < run->app_count; a++)
-        c->warp_count += run->cores[a] * MOSAIC_WARPS;
-    c->running = c->warp_count;
-    c->frames = mosaic_time_frames(run, &out->full);
+    c->running = WARP_COUNT;
+    c->frames = new_memory(run, &full);
     c->memory = mosaic_memory_new(MOSAIC_CORES);
-    c->warps = calloc(c->warp_count + 1, sizeof *c->warps);
     const struct mosaic_mmu_host host = {.arg = c,
                                          .post = host_post,
                                          .resolved = host_resolved,
-                                         .faulted = host_faulted,
-                                         .arrived = host_arrived,
                                          .frames = c->frames,
                                          .memory = c->memory};
-    if (run->mmu.lazy)
-        c->parked = calloc(c->warp_count + 1, sizeof *c->parked);
-    c->mmu = c->frames && c->memory ? mosaic_mmu_new(&run->mmu, &host) : NULL;
-    if (c->mmu)
-        c->events = calloc(c->warp_count + mosaic_mmu_events(c->mmu), sizeof *c->events);
-    if (out->full) {
+    c->mmu = mosaic_mmu_new(run->design, MOSAIC_CORES, &host);
+    if (full) {
         s = err_set(err, STATUS_NOT_APPLICABLE, "the allocations do not fit into memory");
-        goto out;
-    }
-    if (!c->warps || !c->mmu || !c->events || (run->mmu.lazy && !c->parked)) {
+    } else if (!c->frames || !c->memory || !c->mmu) {
         s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulation: out of memory");
-        goto out;
+    } else {
+        memset(c->first, 0xff, sizeof c->first);
+        start_warps(c);
+        run_all(c);
+        out->mmu = mosaic_mmu_count(c->mmu);
+        out->frames = frames_count(c->frames);
     }
-    memset(c->first, 0xff, sizeof c->first);
-    memset(c->first_parked, 0xff, sizeof c->first_parked);
-    start_warps(c);
-    run_all(c);
-    collect_result(c);
-out:
-    free(c->events);
-    free(c->parked);
     mosaic_mmu_free(c->mmu);
-    free(c->warps);
     mosaic_memory_free(c->memory);
     frames_free(c->frames);
     free(c);

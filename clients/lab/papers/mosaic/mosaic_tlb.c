@@ -14,7 +14,7 @@ struct node {
 };
 
 struct mosaic_tlb {
-    uint32_t entries, ways, sets, hash_mask;
+    uint32_t ways, sets, hash_mask;
     uint16_t *oldest, *youngest; /* oldest and youngest entry of each set */
     uint16_t *chains;            /* first entry of each hash */
     struct node *nodes;          /* nodes; set s begins at s * ways */
@@ -30,16 +30,15 @@ struct mosaic_tlb *mosaic_tlb_new(uint32_t entries, uint32_t ways)
     struct mosaic_tlb *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    t->entries = entries;
     t->ways = ways;
-    t->sets = entries > 0 ? entries / ways : 0;
+    t->sets = entries / ways;
     t->hash_mask = 15;
     while (t->hash_mask < 2 * entries)
         t->hash_mask = 2 * t->hash_mask + 1;
-    t->oldest = calloc(t->sets + 1, sizeof *t->oldest);
-    t->youngest = calloc(t->sets + 1, sizeof *t->youngest);
+    t->oldest = calloc(t->sets, sizeof *t->oldest);
+    t->youngest = calloc(t->sets, sizeof *t->youngest);
     t->chains = malloc((t->hash_mask + 1) * sizeof *t->chains);
-    t->nodes = calloc(entries + 1, sizeof *t->nodes);
+    t->nodes = calloc(entries, sizeof *t->nodes);
     if (!t->oldest || !t->youngest || !t->chains || !t->nodes) {
         mosaic_tlb_free(t);
         return NULL;
@@ -118,7 +117,7 @@ static void unchain(struct mosaic_tlb *t, uint16_t at)
 
 void mosaic_tlb_fill(struct mosaic_tlb *t, uint32_t key)
 {
-    if (t->entries == 0 || mosaic_tlb_hit(t, key))
+    if (mosaic_tlb_hit(t, key))
         return;
     const uint16_t at = t->oldest[key % t->sets];
     if (t->nodes[at].key != NO_KEY)

@@ -9,8 +9,7 @@
 
 struct mosaic_tlb;
 
-/* `entries` is a multiple of `ways`. With 0 entries, no lookup hits. Returns NULL if out of
- * memory. */
+/* `entries` is a multiple of `ways`, 1 or more. Returns NULL if out of memory. */
 struct mosaic_tlb *mosaic_tlb_new(uint32_t entries, uint32_t ways);
 void mosaic_tlb_free(struct mosaic_tlb *take);
 

@@ -75,16 +75,16 @@ static enum status run_pichai(const struct mechanism *m, const struct trace *tra
 static enum status run_mosaic(const struct mechanism *m, const struct trace *trace, uint32_t gap,
                               struct mechanism_result *out, struct err *err)
 {
-    struct mosaic_run run =
-        mosaic_time_alone(trace, (enum mosaic_design)(m->machine - MECHANISM_MOSAIC), gap);
+    const struct mosaic_run run = {.trace = trace,
+                                   .design = (enum mosaic_design)(m->machine - MECHANISM_MOSAIC),
+                                   .gap = gap,
+                                   .occupancy = m->occupancy,
+                                   .compact = !m->no_compaction};
     struct mosaic_result r;
-    run.fragmented = m->occupancy > 0 ? 1 : 0;
-    run.occupancy = m->occupancy;
-    run.compact = !m->no_compaction;
     const enum status s = mosaic_time_run(&run, &r, err);
     if (s == STATUS_OK)
-        *out = (struct mechanism_result){.cycles = r.cycles[0],
-                                         .instructions = r.instructions[0],
+        *out = (struct mechanism_result){.cycles = r.cycles,
+                                         .instructions = r.instructions,
                                          .lookups = r.mmu.l1_lookups,
                                          .misses = r.mmu.l2_misses};
     return s;
