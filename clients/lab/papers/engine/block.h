@@ -1,4 +1,4 @@
-/* block.h: launches blocks of warps and runs their loop and its branches. Only the engine includes
+/* block.h: launches blocks of warps and moves them from record to record. Only the engine includes
  * this header. */
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_BLOCK_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_BLOCK_H
@@ -8,7 +8,7 @@
 /* Launches the next block of the job, if one is left, in the place of `block`. */
 void lab_block_launch(struct lab_core *c, uint32_t block);
 
-/* Moves the warp behind the operation that it has completed. */
-void lab_block_end_operation(struct lab_core *c, uint32_t warp);
+/* Moves the warp behind the access that it has completed. */
+void lab_block_end_access(struct lab_core *c, uint32_t warp);
 
 #endif

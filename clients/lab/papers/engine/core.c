@@ -12,17 +12,18 @@ static uint64_t bit(uint32_t warp)
 
 /* ---- issue ---- */
 
-static void coalesce_addresses(struct lab_core *c, struct lab_warp *w)
+static void find_pages(struct lab_core *c, uint32_t warp)
 {
-    uint64_t addresses[LAB_LANES] = {0};
-    c->work->addresses(c->work->context, w->threads, w->active, w->iteration, w->op, addresses);
-    lab_coalesce(addresses, w->active, c->machine->page_shift, &w->access);
+    struct lab_warp *w = &c->warps[warp];
+    const struct lab_block *b = &c->blocks[warp / c->job->block_warps];
+    if (b->packed)
+        lab_job_access_packed(c->job, b->id, w->iteration, w->active, w->homes, &w->access);
+    else
+        lab_job_access(c->job, b->id, warp % c->job->block_warps, w->iteration, &w->access);
     c->counts.instructions++;
     c->counts.memory++;
     c->counts.lanes += (uint32_t)__builtin_popcount(w->active);
     c->counts.pages += w->access.page_count;
-    if (w->access.page_count > c->counts.most_pages)
-        c->counts.most_pages = w->access.page_count;
     w->ready = 0;
 }
 
@@ -31,7 +32,7 @@ static void issue_memory(struct lab_core *c, uint32_t warp)
     struct lab_warp *w = &c->warps[warp];
     const bool first = !(c->waiting & bit(warp));
     if (first)
-        coalesce_addresses(c, w);
+        find_pages(c, warp);
     const uint32_t missed = lab_mmu_lookup(c, warp, c->now);
     if (first)
         c->counts.page_misses += (uint32_t)__builtin_popcount(missed);
@@ -93,7 +94,7 @@ static uint32_t choose_warp(const struct lab_core *c, uint64_t ready)
     if (c->machine->sched.order == LAB_GREEDY_OLDEST && (ready & bit(c->last)))
         return c->last;
     /* All warps of a block have the same age. */
-    const uint32_t of_block = c->work->block_warps;
+    const uint32_t of_block = c->job->block_warps;
     uint32_t oldest = (uint32_t)__builtin_ctzll(ready);
     uint64_t least = c->ages[oldest / of_block];
     for (uint64_t left = ready & warps_after_block(oldest, of_block); left != 0;) {
@@ -111,7 +112,7 @@ static void handle_event(struct lab_core *c, const struct lab_event *event)
     const uint32_t index = (uint32_t)event->code;
     switch ((enum lab_event_kind)(event->code >> 32)) {
     case LAB_WARP_READY:
-        lab_block_end_operation(c, index);
+        lab_block_end_access(c, index);
         break;
     case LAB_L1_READY:
         c->queue_event = false;

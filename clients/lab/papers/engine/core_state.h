@@ -5,9 +5,9 @@
 #include "clients/lab/papers/engine/compact.h"
 #include "clients/lab/papers/engine/counts.h"
 #include "clients/lab/papers/engine/events.h"
+#include "clients/lab/papers/engine/job.h"
 #include "clients/lab/papers/engine/machine_desc.h"
 #include "clients/lab/papers/engine/walk.h"
-#include "clients/lab/papers/engine/work.h"
 
 enum { LAB_QUEUE = 4 * LAB_LANES, LAB_MAX_LOADS = LAB_MAX_WALKS * LAB_LEVELS };
 static const uint64_t LAB_NEVER = UINT64_MAX;
@@ -26,18 +26,15 @@ static inline uint32_t lab_low_bits(uint32_t count)
 }
 
 struct lab_warp {
-    uint32_t threads[LAB_LANES];
-    uint32_t lanes;  /* lanes that have a thread */
-    uint32_t active; /* lanes that are active in the current operation */
-    uint32_t iteration, op, gap;
-    uint32_t taken, taken_region; /* lanes that took the last branch; region 0 means no branch */
+    uint32_t active; /* lanes that are active in the current record */
+    uint32_t iteration, gap;
+    uint8_t homes[LAB_LANES]; /* home warps of the active lanes, if compaction made the warp */
     /* The current instruction with memory. */
     struct lab_access access;
     uint32_t missed;       /* mask of the pages that missed */
     uint32_t queued_lines; /* lines that wait for the data cache */
     uint64_t ready;        /* time at which the data of all read lines is available */
     bool walking;
-    bool packed; /* warp that compaction made */
 };
 
 /* The result of looking up the pages of an instruction. */
@@ -71,17 +68,13 @@ struct lab_walks {
     uint32_t load_count;
     uint32_t next[LAB_MAX_WALKERS]; /* next load of each walker */
     uint32_t walkers_busy;
-    uint64_t kept[2]; /* remembered entries of the upper levels plus one */
 };
 
 struct lab_block {
     uint32_t running; /* number of running warps */
-    uint32_t waiting; /* running warps at the branch */
-    uint32_t side;    /* side of the branch while packed warps run */
+    uint32_t waiting; /* running warps that wait for the block */
     uint32_t id;
-    uint32_t op; /* first operation of the branch */
-    uint32_t iteration;
-    bool packed;
+    bool packed; /* warps that compaction made are running */
 };
 
 /* The members that every step reads come first, so that they fill few cache lines of the host. */
@@ -106,7 +99,7 @@ struct lab_core {
     struct lab_cache *l1;  /* owned */
     struct lab_cache *tlb; /* owned; NULL if translation is free */
     struct lab_engine *engine;
-    const struct lab_work *work;
+    const struct lab_job *job;
     uint32_t blocks_started;
     uint32_t mshr_next;
     uint64_t launches;

@@ -10,10 +10,8 @@ struct lab_counts {
     uint64_t memory;       /* instructions with memory */
     uint64_t lanes;        /* active lanes of instructions with memory */
     uint64_t pages;        /* pages in first lookups; pages / memory is the page divergence */
-    uint64_t most_pages;   /* maximum number of pages per instruction */
     uint64_t page_misses;  /* number of `pages` that missed */
-    uint64_t miss_cycles;  /* cycles from page misses to translations, over misses_walked */
-    uint64_t misses_walked;
+    uint64_t miss_cycles;  /* cycles from page misses to translations */
     uint64_t walk_loads;
     uint64_t walk_hits; /* number of walk_loads that hit the shared cache */
     uint64_t lines;     /* lines that were read */

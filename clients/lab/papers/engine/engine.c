@@ -7,21 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum status no_memory(struct err *err)
-{
-    return err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulated machine: out of memory");
-}
-
 /* ---- start and end ---- */
 
 static bool set_core(struct lab_core *c, struct lab_engine *e, uint32_t id,
-                     const struct lab_work *work)
+                     const struct lab_job *job)
 {
     const struct lab_machine *m = e->machine;
     const struct lab_tlb_desc *t = &m->tlb;
     c->engine = e;
     c->machine = m;
-    c->work = work;
+    c->job = job;
     c->id = id;
     c->last = m->warps - 1;
     c->matrix.bits = m->compact.bits;
@@ -52,7 +47,7 @@ static void free_engine(struct lab_engine *e)
     lab_memory_free(e->memory);
 }
 
-static bool set_engine(struct lab_engine *e, const struct lab_work *const *work_of_core)
+static bool set_engine(struct lab_engine *e, const struct lab_job *job)
 {
     const uint32_t cores = e->machine->cores;
     e->memory = lab_memory_new(&e->machine->memory);
@@ -62,10 +57,10 @@ static bool set_engine(struct lab_engine *e, const struct lab_work *const *work_
         memset(e->cores, 0, cores * sizeof *e->cores);
     bool good = e->memory && e->cores;
     for (uint32_t i = 0; good && i < cores; i++)
-        good = set_core(&e->cores[i], e, i, work_of_core[i]);
+        good = set_core(&e->cores[i], e, i, job);
     for (uint32_t i = 0; good && i < cores; i++) {
         struct lab_core *c = &e->cores[i];
-        for (uint32_t block = 0; block < e->machine->warps / c->work->block_warps; block++)
+        for (uint32_t block = 0; block < e->machine->warps / job->block_warps; block++)
             lab_block_launch(c, block);
     }
     return good;
@@ -143,33 +138,25 @@ static void run_cores(struct lab_engine *e)
     }
 }
 
-static void add_counts(struct lab_counts *sum, const struct lab_counts *c)
-{
-    uint64_t *to = (uint64_t *)sum;
-    const uint64_t *from = (const uint64_t *)c;
-    const uint64_t most = sum->most_pages > c->most_pages ? sum->most_pages : c->most_pages;
-    for (size_t i = 0; i < sizeof *sum / sizeof *to; i++)
-        to[i] += from[i];
-    sum->most_pages = most;
-}
-
 static void collect_result(const struct lab_engine *e, struct lab_result *out)
 {
+    uint64_t *const sum = (uint64_t *)&out->all;
     *out = (struct lab_result){0};
     for (uint32_t i = 0; i < e->machine->cores; i++) {
         struct lab_core *c = &e->cores[i];
+        const uint64_t *const counts = (const uint64_t *)&c->counts;
         c->counts.core_cycles = c->now;
-        out->core_done[i] = c->now;
-        out->core_instructions[i] = c->counts.instructions;
         out->cycles = c->now > out->cycles ? c->now : out->cycles;
-        add_counts(&out->all, &c->counts);
+        for (size_t k = 0; k < sizeof out->all / sizeof *sum; k++)
+            sum[k] += counts[k];
     }
 }
 
-static enum status check_machine(const struct lab_machine *m,
-                                 const struct lab_work *const *work_of_core, struct err *err)
+static enum status check_machine(const struct lab_machine *m, const struct lab_job *job,
+                                 struct err *err)
 {
     const uint32_t most = m->compact.aware ? LAB_MATRIX_WARPS : LAB_MAX_WARPS;
+    const uint32_t of_block = job->block_warps;
     if (m->cores == 0 || m->cores > LAB_MAX_CORES || m->warps == 0 || m->warps > most)
         return err_set(
             err, STATUS_INVALID_ARGUMENT,
@@ -179,28 +166,26 @@ static enum status check_machine(const struct lab_machine *m,
         (m->tlb.walkers == 0 || m->tlb.walkers > LAB_MAX_WALKERS || m->tlb.ports == 0))
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "a TLB must have at least one port, and 1 to %u walkers", LAB_MAX_WALKERS);
-    for (uint32_t i = 0; i < m->cores; i++) {
-        const uint32_t of_block = work_of_core[i]->block_warps;
-        if (of_block == 0 || of_block > LAB_MAX_BLOCK_WARPS || m->warps % of_block != 0)
-            return err_set(err, STATUS_INVALID_ARGUMENT,
-                           "the %u warps of a core are not a multiple of the %u of a block",
-                           m->warps, of_block);
-    }
+    if (of_block > LAB_MAX_BLOCK_WARPS || m->warps % of_block != 0)
+        return err_set(err, STATUS_INVALID_ARGUMENT,
+                       "the %u warps of a core are not a multiple of the %u of a block", m->warps,
+                       of_block);
     return STATUS_OK;
 }
 
-enum status lab_engine_run(const struct lab_machine *machine,
-                           const struct lab_work *const *work_of_core, uint32_t blocks,
+enum status lab_engine_run(const struct lab_machine *machine, const struct lab_job *job,
                            struct lab_result *out, struct err *err)
 {
-    struct lab_engine e = {.machine = machine, .blocks = blocks};
-    const enum status fit = check_machine(machine, work_of_core, err);
-    if (fit != STATUS_OK)
-        return fit;
-    enum status s = set_engine(&e, work_of_core) ? STATUS_OK : no_memory(err);
-    if (s == STATUS_OK) {
+    struct lab_engine e = {.machine = machine};
+    enum status s = check_machine(machine, job, err);
+    if (s != STATUS_OK)
+        return s;
+    e.blocks = (job->trace->block_count - 1) / machine->cores + 1;
+    if (set_engine(&e, job)) {
         run_cores(&e);
         collect_result(&e, out);
+    } else {
+        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the simulated machine: out of memory");
     }
     free_engine(&e);
     return s;

@@ -12,21 +12,18 @@
 
 #include "base/status.h"
 #include "clients/lab/papers/engine/counts.h"
+#include "clients/lab/papers/engine/job.h"
 #include "clients/lab/papers/engine/machine_desc.h"
-#include "clients/lab/papers/engine/work.h"
 
 struct lab_result {
     uint64_t cycles; /* cycles until the last core ends */
     struct lab_counts all;
-    uint64_t core_done[LAB_MAX_CORES]; /* cycle in which each core ends */
-    uint64_t core_instructions[LAB_MAX_CORES];
 };
 
-/* Runs `blocks` blocks of the job on each core. Core c runs blocks c, c + cores, and so on.
- * `work_of_core` has an entry per core. Returns STATUS_NO_MEMORY if out of memory. Returns
- * STATUS_INVALID_ARGUMENT if the warps of a core are not a multiple of the warps of a block. */
-enum status lab_engine_run(const struct lab_machine *machine,
-                           const struct lab_work *const *work_of_core, uint32_t blocks,
+/* Runs all blocks of the job. Core c runs blocks c, c + cores, and so on. Returns STATUS_NO_MEMORY
+ * if out of memory. Returns STATUS_INVALID_ARGUMENT if the warps of a core are not a multiple of
+ * the warps of a block. */
+enum status lab_engine_run(const struct lab_machine *machine, const struct lab_job *job,
                            struct lab_result *out, struct err *err);
 
 #endif

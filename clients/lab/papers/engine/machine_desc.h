@@ -15,7 +15,6 @@ struct lab_tlb_desc {
     bool overlap;           /* lines of pages that hit are read while other pages are walked */
     uint32_t walkers;       /* page walkers per core */
     bool scheduled_walks; /* walks are scheduled over all misses of the warp (lab_walk_scheduled) */
-    bool remembers;       /* the last entry of each of the two upper levels is kept */
 };
 
 struct lab_compact_desc {
@@ -28,7 +27,6 @@ struct lab_machine {
     uint32_t cores;
     uint32_t warps;        /* warps per core, at most LAB_MAX_WARPS */
     uint32_t issue_cycles; /* cycles per instruction of a warp */
-    uint32_t page_shift;
     uint32_t l1_bytes, l1_ways;
     uint32_t l1_cycles; /* cycles from the access to the data, if the line hits */
     uint32_t l1_busy; /* busy cycles of the data cache per line, and of the TLB per page and port */

@@ -62,16 +62,15 @@ static const struct lab_translation *current_translation(struct lab_core *c, uin
 }
 
 /* Reports a TLB hit to the scheduler and to the common page matrix. */
-static void report_hit(struct lab_core *c, uint32_t warp, uint32_t slot, uint32_t lane,
+static void report_hit(struct lab_core *c, uint32_t warp, uint32_t slot, uint32_t home,
                        uint64_t now)
 {
     const struct lab_sched_desc *sched = &c->machine->sched;
     if (sched->locality == LAB_OF_PAGES && sched->depth_weights[0] > 0)
         lab_locality_hit(c->locality, warp, lab_cache_depth(c->tlb, slot), now);
     if (c->machine->compact.aware) {
-        const uint32_t of_block = c->work->block_warps;
-        const uint32_t home = c->warps[warp].threads[lane] / LAB_LANES % of_block;
-        lab_matrix_hit(&c->matrix, &c->tlb->history[slot], warp - warp % of_block + home, now);
+        const uint32_t first = warp - warp % c->job->block_warps;
+        lab_matrix_hit(&c->matrix, &c->tlb->history[slot], first + home, now);
     }
 }
 
@@ -81,7 +80,7 @@ static __attribute__((noinline)) void report_hits(struct lab_core *c, uint32_t w
     const struct lab_access *a = &c->warps[warp].access;
     const uint16_t *slot = t->slots;
     for (uint32_t hits = t->hits; hits != 0; hits &= hits - 1) {
-        report_hit(c, warp, *slot, a->lane_of_page[__builtin_ctz(hits)], now);
+        report_hit(c, warp, *slot, a->home_of_page[__builtin_ctz(hits)], now);
         lab_cache_use(c->tlb, *slot++);
     }
 }
@@ -116,7 +115,6 @@ static void fill_tlb(struct lab_core *c, uint32_t page, uint64_t now)
     const struct lab_walks *w = &c->walks;
     uint32_t evicted;
     c->counts.miss_cycles += now - w->start;
-    c->counts.misses_walked++;
     if (lab_cache_find(c->tlb, page) != LAB_NO_SLOT)
         return;
     const uint32_t slot = lab_cache_fill(c->tlb, page, &evicted);
@@ -141,12 +139,6 @@ static void end_walks(struct lab_core *c, uint64_t now)
 static uint64_t read_entry(struct lab_core *c, const struct lab_walk_load *load, uint64_t now)
 {
     bool hit;
-    if (c->machine->tlb.remembers && load->level < 2) {
-        uint64_t *kept = &c->walks.kept[load->level];
-        if (*kept == load->entry + 1)
-            return now;
-        *kept = load->entry + 1;
-    }
     const uint64_t there =
         lab_memory_read_entry(c->engine->memory, c->id, lab_walk_line(load), now, &hit);
     c->counts.walk_loads++;

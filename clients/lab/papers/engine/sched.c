@@ -27,8 +27,7 @@ const struct lab_sched_constants lab_sched_constants = {
 struct lab_locality_state *lab_locality_new(const struct lab_sched_desc *desc, uint32_t warps)
 {
     const struct lab_sched_constants *c = &lab_sched_constants;
-    const uint32_t usual = desc->locality == LAB_OF_PAGES ? c->page_entries : c->line_entries;
-    const uint32_t entries = desc->entries > 0 ? desc->entries : usual;
+    const uint32_t entries = desc->locality == LAB_OF_PAGES ? c->page_entries : c->line_entries;
     const uint32_t ways = entries < c->line_ways ? entries : c->line_ways;
     struct lab_locality_state *s = calloc(1, sizeof *s);
     if (!s)

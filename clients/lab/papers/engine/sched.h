@@ -31,7 +31,6 @@ struct lab_sched_desc {
     enum lab_order order;
     enum lab_locality locality;
     uint32_t miss_weight; /* weight of a lost line whose page missed too (TA-CCWS x:1); 0 means 1 */
-    uint32_t entries;     /* victim tags per warp; 0 means the constant */
     uint32_t depth_weights[LAB_DEPTHS]; /* points for a TLB hit at each depth */
 };
 

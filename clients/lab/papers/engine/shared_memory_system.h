@@ -5,8 +5,9 @@
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_SHARED_MEMORY_SYSTEM_H
 
 #include "clients/lab/papers/engine/cache.h"
+#include "clients/lab/papers/engine/coalescer.h"
 
-enum { LAB_MAX_CHANNELS = 16, LAB_MAX_PORTS = 64, LAB_LINE_SHIFT = 7 };
+enum { LAB_MAX_CHANNELS = 16, LAB_MAX_PORTS = 64 };
 
 struct lab_memory_desc {
     uint32_t cache_bytes, cache_ways; /* size of the caches of all channels */

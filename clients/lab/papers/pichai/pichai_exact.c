@@ -6,7 +6,7 @@
 #include "clients/lab/papers/engine/compact.h"
 #include "clients/lab/papers/engine/walk.h"
 
-enum { WARPS = 3, THREADS = 4, PAGE_SHIFT = 12 };
+enum { WARPS = 3, THREADS = 4 };
 
 /* ---- figure 8 ---- */
 
@@ -37,17 +37,19 @@ static uint32_t to_b(uint32_t warp)
 
 static uint32_t count_misses(struct lab_cache *tlb, const uint32_t warp[LAB_LANES])
 {
-    uint64_t addresses[LAB_LANES] = {0};
+    uint32_t lines[LAB_LANES];
+    uint8_t homes[LAB_LANES];
     struct lab_access access;
-    uint32_t lanes = 0;
+    uint32_t count = 0;
     uint32_t misses = 0;
     for (uint32_t lane = 0; lane < THREADS; lane++) {
         if (warp[lane] == LAB_NO_THREAD)
             continue;
-        lanes |= 1u << lane;
-        addresses[lane] = (uint64_t)page_of_thread[warp[lane] / LAB_LANES][lane] << PAGE_SHIFT;
+        homes[count] = (uint8_t)(warp[lane] / LAB_LANES);
+        lines[count] = page_of_thread[homes[count]][lane] << (LAB_PAGE_SHIFT - LAB_LINE_SHIFT);
+        count++;
     }
-    lab_coalesce(addresses, lanes, PAGE_SHIFT, &access);
+    lab_coalesce(lines, homes, count, &access);
     for (uint32_t i = 0; i < access.page_count; i++) {
         uint32_t evicted;
         if (lab_cache_find(tlb, access.pages[i]) != LAB_NO_SLOT)

@@ -15,7 +15,6 @@ static const struct lab_machine base = {
     .cores = 30,       /* [t] */
     .warps = 48,       /* [t] section 6.2; 1024 threads of section 5.2 would be 32 warps */
     .issue_cycles = 4, /* 32 lanes through a pipeline of 8 [t] */
-    .page_shift = 12,  /* [t] */
     .l1_bytes = 32768, /* [t] */
     .l1_ways = 8,      /* [r] */
     .l1_cycles = 80,   /* 20 cycles of 325 MHz [r] */
@@ -43,7 +42,7 @@ static const struct {
     enum tlb_kind kind;
     uint16_t entries, ports, walkers;
     enum lab_locality locality;
-    uint8_t miss_weight, victims;
+    uint8_t miss_weight;
     uint8_t depth[LAB_DEPTHS];
     bool tbc;
     uint8_t bits;
@@ -55,9 +54,8 @@ static const struct {
     [CCWS] = {.kind = NO, .locality = LAB_OF_LINES},
     [CCWS_AUGMENTED] = {TLB(AUGMENT, 128, 4, 1), .locality = LAB_OF_LINES},
     [TA_CCWS_4] = {TLB(AUGMENT, 128, 4, 1), .locality = LAB_OF_LINES, .miss_weight = 4},
-    [TCWS_8] = {TLB(AUGMENT, 128, 4, 1), .locality = LAB_OF_PAGES, .victims = 8},
-    [DEPTH_1248] = {TLB(AUGMENT, 128, 4, 1), .locality = LAB_OF_PAGES, .victims = 8,
-                    .depth = {1, 2, 4, 8}},
+    [TCWS] = {TLB(AUGMENT, 128, 4, 1), .locality = LAB_OF_PAGES},
+    [DEPTH_1248] = {TLB(AUGMENT, 128, 4, 1), .locality = LAB_OF_PAGES, .depth = {1, 2, 4, 8}},
     [TBC] = {.kind = NO, .tbc = true},
     [TBC_AUGMENTED] = {TLB(AUGMENT, 128, 4, 1), .tbc = true},
     [AWARE_3] = {TLB(AUGMENT, 128, 4, 1), .tbc = true, .bits = 3},
@@ -78,7 +76,6 @@ void pichai_machine(enum pichai_machine which, struct lab_machine *out)
     };
     out->sched.locality = table[which].locality;
     out->sched.miss_weight = table[which].miss_weight;
-    out->sched.entries = table[which].victims;
     for (uint32_t i = 0; i < LAB_DEPTHS; i++)
         out->sched.depth_weights[i] = table[which].depth[i];
     out->compact = (struct lab_compact_desc){

@@ -12,9 +12,9 @@ enum pichai_machine {
     CCWS,           /* without TLB */
     CCWS_AUGMENTED, /* the machines below are augmented, except TBC */
     TA_CCWS_4,      /* a line whose page missed too counts four times */
-    TCWS_8,         /* 8 victim tags per warp */
-    DEPTH_1248,     /* TCWS_8 with weights for the depth of a hit */
-    TBC,            /* without TLB */
+    TCWS,
+    DEPTH_1248, /* TCWS with weights for the depth of a hit */
+    TBC,        /* without TLB */
     TBC_AUGMENTED,
     AWARE_3, /* TBC_AUGMENTED with a common page matrix of 3 bits per counter */
     PICHAI_MACHINES

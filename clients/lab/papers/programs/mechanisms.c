@@ -3,7 +3,6 @@
 
 #include "clients/lab/papers/mosaic/mosaic_time.h"
 #include "clients/lab/papers/pichai/pichai_machines.h"
-#include "clients/lab/papers/programs/trace_work.h"
 
 #include <string.h>
 
@@ -16,7 +15,7 @@ static const struct mechanism table[] = {
     {"ccws", "no-tlb", "+20 % or more", .machine = CCWS},
     {"ccws-augmented", "augmented", "+5 to +10 %", .machine = CCWS_AUGMENTED},
     {"ta-ccws", "augmented", "above CCWS", .machine = TA_CCWS_4},
-    {"tcws", "augmented", "above TA-CCWS", .machine = TCWS_8},
+    {"tcws", "augmented", "above TA-CCWS", .machine = TCWS},
     {"tcws-lru", "augmented", "above TCWS", .machine = DEPTH_1248},
     {"tbc", "no-tlb", "no number", .machine = TBC},
     {"tbc-augmented", "tbc", "-20 %", .machine = TBC_AUGMENTED},
@@ -51,18 +50,15 @@ uint32_t mechanism_find(const char *name)
 static enum status run_pichai(const struct mechanism *m, const struct trace *trace, uint32_t gap,
                               struct mechanism_result *out, struct err *err)
 {
-    const struct lab_work *of_core[LAB_MAX_CORES];
     struct lab_machine machine;
-    struct trace_work work;
+    struct lab_job job;
     struct lab_result r;
-    enum status s = trace_work_set(trace, gap, &work, err);
+    enum status s = lab_job_set(trace, gap, &job, err);
     if (s != STATUS_OK)
         return s;
     pichai_machine((enum pichai_machine)m->machine, &machine);
-    machine.warps -= machine.warps % work.work.block_warps;
-    for (uint32_t i = 0; i < LAB_MAX_CORES; i++)
-        of_core[i] = &work.work;
-    s = lab_engine_run(&machine, of_core, (trace->block_count - 1) / machine.cores + 1, &r, err);
+    machine.warps -= machine.warps % job.block_warps;
+    s = lab_engine_run(&machine, &job, &r, err);
     if (s == STATUS_OK)
         *out = (struct mechanism_result){.cycles = r.cycles,
                                          .instructions = r.all.instructions,

@@ -7,7 +7,6 @@
 #include "clients/lab/papers/engine/walk.h"
 #include "clients/lab/papers/pichai/pichai_exact.h"
 #include "clients/lab/papers/pichai/pichai_machines.h"
-#include "clients/lab/papers/programs/trace_work.h"
 #include "gpu/sim/sim_tlb.h"
 #include "tests/unit/clients/lab/papers/drawn_trace.h"
 
@@ -141,23 +140,29 @@ static void lines_and_pages_of_a_warp_are_distinct_and_complete(void **state)
     (void)state;
     struct rng rng = {seed()};
     for (uint32_t round = 0; round < 2000; round++) {
-        uint64_t addresses[LAB_LANES];
+        uint32_t given[LAB_LANES];
+        uint8_t homes[LAB_LANES];
         struct lab_access a;
-        const uint32_t lanes = (uint32_t)rng_next(&rng) | 1;
-        const uint64_t span = 128 + rng_below(&rng, (uint64_t)1 << (8 + round % 22));
-        for (uint32_t i = 0; i < LAB_LANES; i++)
-            addresses[i] = (1 << 20) + rng_below(&rng, span);
-        lab_coalesce(addresses, lanes, 12, &a);
+        const uint32_t count = 1 + (uint32_t)rng_below(&rng, LAB_LANES);
+        const uint64_t span = 1 + rng_below(&rng, (uint64_t)1 << (1 + round % 22));
+        for (uint32_t i = 0; i < count; i++) {
+            given[i] = (1 << 13) + (uint32_t)rng_below(&rng, span);
+            homes[i] = (uint8_t)i;
+        }
+        lab_coalesce(given, homes, count, &a);
         uint32_t lines = 0;
         uint32_t pages = 0;
-        for (uint32_t i = 0; i < LAB_LANES; i++) {
-            bool new_line = lanes >> i & 1;
-            bool new_page = new_line;
-            for (uint32_t k = 0; k < i && new_line; k++) {
-                new_line = !(lanes >> k & 1) || addresses[k] >> 7 != addresses[i] >> 7;
+        for (uint32_t i = 0; i < count; i++) {
+            bool new_line = true;
+            bool new_page = true;
+            for (uint32_t k = 0; k < i; k++) {
+                new_line = new_line && given[k] != given[i];
+                new_page = new_page && given[k] >> 5 != given[i] >> 5;
             }
-            for (uint32_t k = 0; k < i && new_page; k++)
-                new_page = !(lanes >> k & 1) || addresses[k] >> 12 != addresses[i] >> 12;
+            if (new_line)
+                assert_int_equal(a.lines[lines], given[i]);
+            if (new_page)
+                assert_int_equal(a.home_of_page[pages], i);
             lines += new_line;
             pages += new_page;
         }
@@ -171,22 +176,6 @@ static void lines_and_pages_of_a_warp_are_distinct_and_complete(void **state)
 /* ---- small machines ---- */
 
 enum { BEFORE = 3, ROUNDS = 10 };
-static const struct lab_op one_op[] = {{BEFORE, 0, 0}};
-
-/* Each thread reads its own page, which is the same in each iteration. The context contains the
- * pages of a warp.
- */
-static void own_pages(const void *context, const uint32_t threads[LAB_LANES], uint32_t lanes,
-                      uint32_t iteration, uint32_t op, uint64_t out[LAB_LANES])
-{
-    const uint32_t pages = *(const uint32_t *)context;
-    (void)op;
-    (void)iteration;
-    for (uint32_t i = 0; i < LAB_LANES; i++) {
-        if (lanes >> i & 1)
-            out[i] = ((uint64_t)1 << 30) + (threads[i] / LAB_LANES * pages + i % pages) * 4096ull;
-    }
-}
 
 static struct lab_machine small(void)
 {
@@ -194,7 +183,6 @@ static struct lab_machine small(void)
         .cores = 1,
         .warps = 1,
         .issue_cycles = 4,
-        .page_shift = 12,
         .l1_bytes = 32768,
         .l1_ways = 8,
         .l1_cycles = 1,
@@ -212,21 +200,30 @@ static struct lab_machine small(void)
     };
 }
 
+/* One warp reads one line of each of its pages in each iteration. */
 static struct lab_result run_job(const struct lab_machine *m, uint32_t pages, uint32_t iterations)
 {
-    const struct lab_work work = {.name = "own pages",
-                                  .ops = one_op,
-                                  .op_count = 1,
-                                  .iterations = iterations,
-                                  .block_warps = 1,
-                                  .context = &pages,
-                                  .addresses = own_pages};
-    const struct lab_work *of_core[LAB_MAX_CORES];
+    uint32_t units[LAB_LANES];
+    struct trace_record records[ROUNDS];
+    struct trace_warp warp = {0, iterations};
+    struct trace_block block = {0, 0, 1};
+    const struct trace trace = {.unit_shift = LAB_LINE_SHIFT,
+                                .block_count = 1,
+                                .warp_count = 1,
+                                .record_count = iterations,
+                                .blocks = &block,
+                                .warps = &warp,
+                                .records = records,
+                                .units = units};
+    struct lab_job job;
     struct lab_result r;
     struct err err = {0};
-    for (uint32_t i = 0; i < LAB_MAX_CORES; i++)
-        of_core[i] = &work;
-    assert_int_equal(lab_engine_run(m, of_core, 1, &r, &err), STATUS_OK);
+    for (uint32_t i = 0; i < pages; i++)
+        units[i] = i << (LAB_PAGE_SHIFT - LAB_LINE_SHIFT);
+    for (uint32_t i = 0; i < iterations; i++)
+        records[i] = (struct trace_record){.mask = UINT32_MAX, .line_count = (uint8_t)pages};
+    assert_int_equal(lab_job_set(&trace, BEFORE, &job, &err), STATUS_OK);
+    assert_int_equal(lab_engine_run(m, &job, &r, &err), STATUS_OK);
     return r;
 }
 
@@ -342,18 +339,15 @@ static void all_machines_do_the_same_work(void **state)
     struct rng rng = {seed()};
     (void)state;
     for (uint32_t which = 0; which < 4; which++) {
-        const struct lab_work *of_core[LAB_MAX_CORES];
         struct trace trace = drawn_trace(&rng, 6, 4 << which % 2, 20, 1 << 24, which > 1);
-        struct trace_work work;
+        struct lab_job job;
         struct lab_machine m = small();
         struct lab_result none;
         struct lab_result r;
-        assert_int_equal(trace_work_set(&trace, BEFORE, &work, NULL), STATUS_OK);
-        for (uint32_t i = 0; i < LAB_MAX_CORES; i++)
-            of_core[i] = &work.work;
+        assert_int_equal(lab_job_set(&trace, BEFORE, &job, NULL), STATUS_OK);
         m.cores = 2;
         m.warps = 16;
-        assert_int_equal(lab_engine_run(&m, of_core, 3, &none, NULL), STATUS_OK);
+        assert_int_equal(lab_engine_run(&m, &job, &none, NULL), STATUS_OK);
         assert_int_equal(none.all.memory, trace.record_count);
         assert_int_equal(none.all.instructions, trace.record_count * (BEFORE + 1));
         assert_int_equal(none.all.lanes, active_lanes(&trace));
@@ -376,21 +370,21 @@ static void all_machines_do_the_same_work(void **state)
             m.sched.locality = variant < 4 ? LAB_NO_LOCALITY : LAB_OF_LINES + (variant - 4);
             m.sched.miss_weight = 4;
             m.sched.depth_weights[0] = 1;
-            assert_int_equal(lab_engine_run(&m, of_core, 3, &r, NULL), STATUS_OK);
+            assert_int_equal(lab_engine_run(&m, &job, &r, NULL), STATUS_OK);
             assert_int_equal(r.all.instructions, none.all.instructions);
             assert_int_equal(r.all.memory, none.all.memory);
             assert_int_equal(r.all.lanes, none.all.lanes);
             assert_int_equal(r.all.pages, none.all.pages);
             assert_int_equal(r.all.page_misses <= r.all.pages, 1);
             struct lab_result again;
-            assert_int_equal(lab_engine_run(&m, of_core, 3, &again, NULL), STATUS_OK);
+            assert_int_equal(lab_engine_run(&m, &job, &again, NULL), STATUS_OK);
             assert_memory_equal(&r, &again, sizeof r);
         }
         /* Compaction changes the warps, but not the work of the threads. */
         m.sched = (struct lab_sched_desc){.order = LAB_GREEDY_OLDEST};
         for (uint32_t bits = 0; bits <= 3; bits++) {
             m.compact = (struct lab_compact_desc){true, bits > 0, bits};
-            assert_int_equal(lab_engine_run(&m, of_core, 3, &r, NULL), STATUS_OK);
+            assert_int_equal(lab_engine_run(&m, &job, &r, NULL), STATUS_OK);
             assert_int_equal(r.all.lanes, none.all.lanes);
             /* Only divergent blocks are packed into other warps. */
             assert_int_equal(r.all.compacted > 0, which > 1);
@@ -415,19 +409,18 @@ static void a_machine_that_does_not_fit_is_refused(void **state)
 {
     (void)state;
     struct lab_machine m = small();
-    const struct lab_work work = {.block_warps = 16};
-    const struct lab_work *of_core[LAB_MAX_CORES] = {&work};
+    const struct lab_job job = {.block_warps = 16};
     struct lab_result r;
     struct err err = {0};
-    assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
+    assert_int_equal(lab_engine_run(&m, &job, &r, &err), STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(err.text, "16 of a block"));
     m.warps = 64;
     m.compact = (struct lab_compact_desc){true, true, 3};
-    assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
+    assert_int_equal(lab_engine_run(&m, &job, &r, &err), STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(err.text, "at most 64 of 48"));
     m.warps = 48;
     m.tlb = (struct lab_tlb_desc){.entries = 128, .ways = 4, .ports = 3};
-    assert_int_equal(lab_engine_run(&m, of_core, 1, &r, &err), STATUS_INVALID_ARGUMENT);
+    assert_int_equal(lab_engine_run(&m, &job, &r, &err), STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(err.text, "1 to 8 walkers"));
 }
 
