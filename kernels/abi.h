@@ -14,6 +14,12 @@
  * interrupted point, pair, or repeat of a round is then measured again. A point is repeated as a
  * whole REACH_WHOLE_AGAIN times, then from its last timed load on. After REACH_MOST_FUTILE futile
  * attempts the values are 0.
+ *
+ * The SM clock may change while a latency kernel runs. So each part begins or ends with loads of
+ * one page that hit, and the fastest is the reference of the part. If the reference differs from
+ * the first reference of the probe by more than one part in REACH_REFERENCE_SLACK, the times of the
+ * part are multiplied by the first reference and divided by its own. No assumption is needed about
+ * the clocks from which a load takes its time.
  */
 #ifndef REACH_KERNELS_ABI_H
 #define REACH_KERNELS_ABI_H
@@ -46,9 +52,11 @@ enum reach_away {
 };
 /* A load behind a full queue takes some thousand cycles. A time slice and its two context switches
  * took 800,000 and more on every GPU observed. */
-#define REACH_AWAY_CYCLES 100000u
-#define REACH_MOST_FUTILE 16
-#define REACH_WHOLE_AGAIN 2
+#define REACH_AWAY_CYCLES     100000u
+#define REACH_MOST_FUTILE     16
+#define REACH_REFERENCE_LOADS 16
+#define REACH_REFERENCE_SLACK 128
+#define REACH_WHOLE_AGAIN     2
 
 /* reach_census: seen[smid] counts the blocks on this SM. */
 struct reach_census_args {
@@ -74,7 +82,9 @@ struct reach_walk_args {
     uint32_t slice_pages;
     uint32_t flush_pages;
     uint32_t thrash_pages;
-    uint32_t repeats; /* sides: timed laps */
+    uint32_t repeats;       /* sides: timed laps */
+    uint32_t has_reference; /* chase: 1 if each point has a reference */
+    uint32_t pad;
 };
 #define REACH_CHASE_MAX_SAMPLES 8192
 
@@ -258,7 +268,7 @@ REACH_ABI_ASSERT(sizeof(struct reach_grid) == 48, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_cache_point) == 24, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_cache_args) == 168, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_census_args) == 56, "abi");
-REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 120, "abi");
+REACH_ABI_ASSERT(sizeof(struct reach_walk_args) == 128, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_read_args) == 176, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_shared_args) == 104, "abi");
 REACH_ABI_ASSERT(sizeof(struct reach_peer_args) == 72, "abi");

@@ -43,9 +43,39 @@ static __device__ void touch(u64 base, u64 stride, u32 first, u32 n, u32 from, u
     keep(v, shared);
 }
 
-/* One thread times each page of [first, first + n) once. */
+/* Returns the fastest of some loads of one page, of which all but the first hit. */
+static __device__ u32 time_reference(u64 address, u32 *shared, struct watch *w)
+{
+    u32 v = 0;
+    u32 least = ~0u;
+    for (u32 i = 0; i < REACH_REFERENCE_LOADS; i++) {
+        least = min(least, timed_load(address + v, &v));
+        watch_look(w);
+    }
+    keep(v, shared);
+    return least;
+}
+
+/* Returns whether two references differ by more than loads at one clock do. */
+static __device__ bool is_other_clock(u32 now, u32 first)
+{
+    return (now > first ? now - first : first - now) * REACH_REFERENCE_SLACK > first;
+}
+
+/* Scales taken[from, to) to the clock of the first reference of the probe, which is `*first`, or 0
+ * before there is one. `now` is the reference of these values. */
+static __device__ void scale_to_first(u32 *taken, u32 from, u32 to, u32 now, u32 *first)
+{
+    if (*first == 0)
+        *first = now;
+    for (u32 i = from; i < to && is_other_clock(now, *first); i++)
+        taken[i] = (u32)(((u64)taken[i] * *first + now / 2) / now);
+}
+
+/* One thread times each page of [first, first + n) once, and then the last page as the reference,
+ * whose first value of this probe is `*reference`. */
 static __device__ void time_slice(u64 base, u64 stride, u32 first, u32 n, u32 *taken,
-                                  struct watch *w)
+                                  u32 *reference, struct watch *w)
 {
     u32 v = 0;
     u64 address = base + (u64)first * stride;
@@ -55,6 +85,7 @@ static __device__ void time_slice(u64 base, u64 stride, u32 first, u32 n, u32 *t
         address += stride;
     }
     keep(v, taken);
+    scale_to_first(taken, 0, n, time_reference(address - stride, taken, w), reference);
 }
 
 /* A cycle of n pages that one thread walks. */
@@ -107,12 +138,19 @@ static __device__ u32 laps_again(u32 laps, u32 futile)
  * long for a time slice warms up from the next page, and times the missing loads. All lanes walk
  * the first lap after an interruption, in a fraction of the time if every page misses. If that lap
  * and the laps of one thread do not fit into a time slice, only all lanes together warm up every
- * second time. */
-static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *taken, u32 *timed)
+ * second time.
+ *
+ * The page of the reference is the first page of the warm-up, so the order of the pages does not
+ * change. If the reference after the point is another, the clock has changed during the point, and
+ * the whole point begins again, at most REACH_WHOLE_AGAIN times. A point without a warm-up, or in
+ * memory of the host, has no reference. */
+static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *taken, u32 *timed,
+                                   u32 *reference)
 {
     u32 k = 0;
     u32 futile = 0;
     u32 turns = 0;
+    u32 reclocked = 0;
     for (; k < a->samples && futile < REACH_MOST_FUTILE; turns++) {
         k = turns > REACH_WHOLE_AGAIN && a->laps ? k : 0;
         const u32 from = (u32)(k % n);
@@ -120,20 +158,34 @@ static __device__ void chase_point(const struct reach_walk_args *a, u64 n, u32 *
         struct cycle c = {a->base, a->stride_bytes, a->base + n * a->stride_bytes,
                           a->base + from * a->stride_bytes, 0};
         struct watch w;
+        u32 now = 0;
         watch_start(&w);
+        if (threadIdx.x == 0 && a->has_reference)
+            now = time_reference(a->base, taken, &w);
+        __syncwarp();
         if (turns && a->laps)
             touch(a->base, a->stride_bytes, 0, (u32)n, from, laps ? 1 : 2, taken, &w);
         if (threadIdx.x == 0)
             *timed = walk_and_time(&c, n * laps, k, a->samples, taken, &w);
+        if (threadIdx.x == 0 && a->has_reference && *timed > k)
+            scale_to_first(taken, k, *timed, now, reference);
         __syncwarp();
         futile = *timed > k ? 0 : futile + 1;
         k = *timed;
         __syncwarp();
+        if (k < a->samples || !a->has_reference || reclocked == REACH_WHOLE_AGAIN)
+            continue;
+        if (threadIdx.x == 0)
+            *timed = is_other_clock(time_reference(a->base, taken, &w), now) ? 0 : k;
+        __syncwarp();
+        k = *timed;
+        reclocked += k == 0;
+        __syncwarp();
     }
     for (u32 i = threadIdx.x; k < a->samples && i < a->samples; i += 32)
         taken[i] = 0;
-    if (threadIdx.x == 0 && turns > 1)
-        atomicAdd(away_word(&a->grid, REACH_AWAY_INTERRUPTED), turns - 1);
+    if (threadIdx.x == 0 && turns > reclocked + 1)
+        atomicAdd(away_word(&a->grid, REACH_AWAY_INTERRUPTED), turns - reclocked - 1);
     if (threadIdx.x == 0 && k < a->samples)
         atomicAdd(away_word(&a->grid, REACH_AWAY_GIVEN_UP), 1u);
     __syncwarp();
@@ -144,6 +196,7 @@ extern "C" __global__ void reach_chase(struct reach_walk_args a)
     extern __shared__ u32 taken[]; /* [samples]: a store to global memory would be translated too */
     __shared__ u32 flag;
     u32 round = 0;
+    u32 reference = 0;
     if (threadIdx.x >= 32)
         return;
     if (threadIdx.x == 0)
@@ -154,7 +207,7 @@ extern "C" __global__ void reach_chase(struct reach_walk_args a)
     for (u32 p = 0; p < a.count; p++) {
         u32 *values = (u32 *)a.values + (u64)p * a.samples;
         __syncwarp();
-        chase_point(&a, ((const u64 *)a.points)[p], taken, &flag);
+        chase_point(&a, ((const u64 *)a.points)[p], taken, &flag, &reference);
         for (u32 k = threadIdx.x; k < a.samples; k += 32)
             values[k] = taken[k];
     }
@@ -163,7 +216,7 @@ extern "C" __global__ void reach_chase(struct reach_walk_args a)
 /* Runs one half of a repeat with the first warp of each SM. All SMs flush, prime all slices and
  * flush again. Then the pivot thrashes (second half only). Then every SM times its own slice. */
 static __device__ bool round_half(const struct reach_walk_args *a, bool thrash, u32 me, u32 *taken,
-                                  u32 *go_on, u32 *round, struct watch *w)
+                                  u32 *go_on, u32 *round, u32 *reference, struct watch *w)
 {
     const u32 slices = a->grid.blocks * a->slice_pages;
     for (u32 phase = 0; phase < 4; phase++) {
@@ -180,7 +233,8 @@ static __device__ bool round_half(const struct reach_walk_args *a, bool thrash, 
             touch(a->base, a->stride_bytes, slices + a->flush_pages, a->thrash_pages, 0, a->laps,
                   taken, w);
         else if (phase == 3 && threadIdx.x == 0)
-            time_slice(a->base, a->stride_bytes, me * a->slice_pages, a->slice_pages, taken, w);
+            time_slice(a->base, a->stride_bytes, me * a->slice_pages, a->slice_pages, taken,
+                       reference, w);
         __syncwarp();
     }
     return true;
@@ -218,6 +272,7 @@ extern "C" __global__ void reach_round(struct reach_walk_args a)
     u32 round = 0;
     u32 attempt = 0;
     u32 futile = 0;
+    u32 reference = 0;
     if (threadIdx.x >= 32)
         return;
     for (u32 repeat = 0; repeat < a.count;) {
@@ -225,7 +280,7 @@ extern "C" __global__ void reach_round(struct reach_walk_args a)
         watch_start(&w);
         attempt++;
         for (u32 half = 0; half < 2; half++) {
-            if (!round_half(&a, half && pivot, me, taken, &go_on, &round, &w))
+            if (!round_half(&a, half && pivot, me, taken, &go_on, &round, &reference, &w))
                 return;
             for (u32 j = threadIdx.x; j < a.slice_pages; j += 32)
                 *round_value(&a, repeat * 2 + half, me, j) = taken[j];
@@ -317,6 +372,7 @@ static __device__ bool try_pair(const struct reach_walk_args *a, bool pivot, u32
                                 u32 *taken, u32 *flag, struct watch *w)
 {
     const u32 s = a->slice_pages;
+    u32 reference = 0;
     watch_start(w);
     for (u32 half = 0; half < 2; half++) {
         if (half && pivot) {
@@ -329,7 +385,7 @@ static __device__ bool try_pair(const struct reach_walk_args *a, bool pivot, u32
             prime_slice(a, taken, w);
         }
         if (threadIdx.x == 0)
-            time_slice(a->base, a->stride_bytes, 0, s, taken, w);
+            time_slice(a->base, a->stride_bytes, 0, s, taken, &reference, w);
         __syncwarp();
         for (u32 j = threadIdx.x; j < s; j += 32)
             values[half * a->grid.blocks * s + j] = taken[j];

@@ -23,9 +23,9 @@
  * thermal limit in software and an idle clock are part of normal work. */
 enum { SLOWDOWN_HARDWARE = 0x8, SLOWDOWN_THERMAL = 0x40, SLOWDOWN_POWER_BRAKE = 0x80 };
 
-/* The SM clock before and after a probe may differ by this share. The clock of memory does not
- * change. So with a larger difference, a load of 300 cycles would move by more than the smallest
- * penalty. */
+/* The SM clock before and after a probe without a reference may differ by this share. The clock of
+ * memory does not change. So with a larger difference, a load of 300 cycles would move by more than
+ * the smallest penalty. */
 #define CLOCK_TOLERANCE 0.1
 
 /* Repeats of a throughput measurement may differ by this share. On a quiet GPU they differ by 1
@@ -76,9 +76,12 @@ static void classify_faults(const struct probe_conditions *c, struct assessment 
         blame(out, VERDICT_DISTURBED, "the driver reported Xid %llu", (unsigned long long)c->xid.v);
 }
 
-static void classify_clock(const struct probe_conditions *c, struct assessment *out)
+/* On-chip memory has the clock of its SM, so its times in cycles do not change. */
+static void classify_clock(const struct observation *o, struct assessment *out)
 {
-    if (!IS_KNOWN(c->sm_clock_before_khz) || !IS_KNOWN(c->sm_clock_khz))
+    const struct probe_conditions *c = &o->result.conditions;
+    if (!IS_KNOWN(c->sm_clock_before_khz) || !IS_KNOWN(c->sm_clock_khz) ||
+        probe_has_reference(&o->spec) || o->spec.kind == PROBE_SHARED || o->spec.kind == PROBE_PEER)
         return;
     const double before = c->sm_clock_before_khz.v;
     const double after = c->sm_clock_khz.v;
@@ -314,7 +317,7 @@ void disturbance_classify(const struct observation *o, struct assessment *out)
         return;
     }
     classify_concurrency(c, out);
-    classify_clock(c, out);
+    classify_clock(o, out);
     if (o->spec.kind == PROBE_SHARED || o->spec.kind == PROBE_PEER) {
         classify_onchip(o, out);
         return;

@@ -687,6 +687,12 @@ uint32_t probe_sm_position(const uint16_t *sm_ids, uint32_t sm_count, uint16_t s
     return i;
 }
 
+bool probe_has_reference(const struct probe_spec *spec)
+{
+    return (spec->kind == PROBE_CHASE && spec->memory == MEMORY_DEVICE && spec->warm_laps > 0) ||
+           spec->kind == PROBE_ROUND || spec->kind == PROBE_PAIRS;
+}
+
 void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditions *out)
 {
     *out = (struct probe_conditions){

@@ -1,7 +1,9 @@
 /* probe.h: the probes that a GPU can run, and the shape of their answers.
  *
  * A probe is a flat value (`struct probe_spec`). Every source, a real GPU or the MMU model, answers
- * the same probes. A probe decides nothing: it returns raw cycles and raw counts.
+ * the same probes. A probe decides nothing: it returns cycles and counts. If the SM clock changes
+ * during CHASE, ROUND or PAIRS, the cycles are those at the clock of its first reference
+ * (kernels/abi.h).
  *
  * Page i of a probe with stride S is the 128-byte line at virtual offset `base_bytes + i * S` of
  * the arena. The source chooses the memory behind the range and reports it
@@ -446,6 +448,10 @@ uint32_t probe_sm_position(const uint16_t *sm_ids, uint32_t sm_count, uint16_t s
 
 /* Initializes the conditions of a probe on a GPU with these limits. All values of the run are "not
  * reported". */
+/* Returns whether the kernel of the probe relates its times to a reference, so that they do not
+ * depend on a change of the SM clock (kernels/abi.h). */
+bool probe_has_reference(const struct probe_spec *spec);
+
 void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditions *out);
 
 /* Frees the memory of a result and zeroes it. A zeroed result is allowed. */

@@ -86,12 +86,13 @@ def a_busy_gpu_has_not_failed():
 
 @case
 def a_busy_gpu_serves_its_placement_first():
-    """Beside this neighbor a quick measurement succeeds, and the throughput is disturbed."""
-    daemon = common.Daemon("--simulate", CHIP + " neighbor=20000@400000")
-    until("it has levels", lambda: daemon.gpus()[0]["fingerprint_id"])
-    equal(daemon.get("/v1/gpus/0/placement?bytes=15GiB").status, 200)
-    equal(groups(daemon), TRUTH)
-    daemon.stop()
+    """Beside these neighbors a quick measurement succeeds, also if they move the SM clock."""
+    for clock in ("", " clock=1965000 reclock=100000@0.74 coupled=1", " clock=1965000 reclock=100000@0.74 coupled=0.5"):
+        daemon = common.Daemon("--simulate", CHIP + " neighbor=20000@400000" + clock)
+        until("it has levels", lambda node=daemon: node.gpus()[0]["fingerprint_id"])
+        equal(daemon.get("/v1/gpus/0/placement?bytes=15GiB").status, 200)
+        equal(groups(daemon), TRUTH)
+        daemon.stop()
 
 
 common.main()

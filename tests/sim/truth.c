@@ -91,6 +91,7 @@ static void level_of(struct walker *w, const struct sim_desc *d, uint32_t k,
     const struct sim_level *l = &d->levels[k];
     *out = (struct truth_level){.entry_bytes = l->entry_bytes,
                                 .penalty_cycles = l->miss_cycles,
+                                .least_cycles = l->miss_cycles,
                                 .lru = l->policy == SIM_LRU};
     sharing_of(d, l, out);
     set_stride(w, l->entry_bytes, (uint64_t)l->entries * 4 + 64);
@@ -224,7 +225,7 @@ static bool saturation_right(const struct truth_level *t, uint64_t bytes)
 
 static bool penalty_right(const struct truth_level *t, double cycles)
 {
-    return cycles >= t->penalty_cycles - fmax(2, t->penalty_cycles / 20) &&
+    return cycles >= t->least_cycles - fmax(2, t->least_cycles / 20) &&
            cycles <= t->most_cycles + fmax(2, t->most_cycles / 20);
 }
 

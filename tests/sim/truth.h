@@ -16,6 +16,7 @@ struct truth_level {
     uint32_t saturated; /* smallest number of pages that all miss; 0 if it is out of range, or if
                            they never all miss */
     double penalty_cycles;
+    double least_cycles; /* penalty_cycles, or less if the SM clock becomes lower */
     /* Highest cost that a step of this level can show. If the level is distinct from its neighbors,
      * this cost equals penalty_cycles. Otherwise the cost includes misses of a neighbor. */
     double most_cycles;

@@ -42,6 +42,7 @@ static enum status run_walk(struct cuda_probe *p, const struct probe_spec *spec,
         .flush_pages = spec->flush_pages,
         .thrash_pages = spec->thrash_pages,
         .repeats = spec->repeats,
+        .has_reference = probe_has_reference(spec),
     };
     uint32_t pivots[REACH_MAX_SMS];
     enum status s = STATUS_OK;

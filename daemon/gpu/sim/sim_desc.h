@@ -63,10 +63,13 @@
  *                      (at most 60000; loads of all SMs and lanes at once count as one load) it
  *                      gets the GPU for 500000 cycles, in which it fills all TLBs with its own
  *                      pages. The load in progress takes 500000 cycles longer.
- *   neighbor_pages=200 the neighbor fills no TLB completely: each SM touches 200 pages of the
- * neighbor; default: enough for all TLBs neighbor_level=2   the neighbor fills only level 2;
- * default 0 means all levels reclock=50000@0.8  after 50000 loads the SM clock changes to 0.8 times
- * its value, and after 50000 more it changes back; meanwhile memory takes 0.8 times its cycles
+ *   neighbor_pages=200  the neighbor fills no TLB completely: each SM touches 200 pages of the
+ *                      neighbor; default: enough for all TLBs
+ *   neighbor_level=2   the neighbor fills only level 2; default 0 means all levels
+ *   reclock=50000@0.74  after every 50000 loads the SM clock changes to a random share of its
+ * value, between 0.74 and 1; default: it does not change coupled=0.9        this share of the time
+ * of a load has clocks that follow the SM clock, so it takes the same SM cycles at each clock;
+ * default 0
  *
  *   l1=.. l2=.. up to l6   translation levels, l1 nearest to the SM; at least one is required
  *     <entries>@<entry bytes>/<sharing>{;<option>}
@@ -225,6 +228,7 @@ struct sim_desc {
     double sm_gbps; /* 0 means twice the share of the plateau */
     double read_noise;
     double reclock_factor;
+    double coupled;
     double memory_ns; /* time of one load; 0 means no limit */
     uint64_t seed;
     uint32_t cc_major;

@@ -135,6 +135,7 @@ static const struct field fields[] = {
     {"neighbor_level", NUMBER, {SIM_U32, AT(neighbor_level), SIM_MAX_LEVELS}, NULL},
     {"reclock", PERIOD, {SIM_U32, AT(reclock_loads), MAX_PERIOD}, NULL},
     {"@", SECOND, {SIM_F64, AT(reclock_factor), MAX_RECLOCK}, "expected @<factor>"},
+    {"coupled", NUMBER, {SIM_F64, AT(coupled), 1}, NULL},
     {"", NAME, {SIM_U32, 0, 0}, NULL} /* the end */
 };
 

@@ -44,6 +44,7 @@ struct sim_machine *sim_machine_new(const struct sim_desc *desc)
     m->others.state = desc->seed + 1;
     m->loads_to_turn = next_turn(m);
     m->loads_to_reclock = desc->reclock_loads;
+    m->clock = 1;
     return m;
 }
 
@@ -57,7 +58,12 @@ void sim_machine_free(struct sim_machine *take)
 
 double sim_machine_clock_factor(const struct sim_machine *m)
 {
-    return m->reclocked ? m->desc.reclock_factor : 1;
+    return m->clock;
+}
+
+double sim_machine_load_factor(const struct sim_machine *m)
+{
+    return m->desc.coupled + (1 - m->desc.coupled) * m->clock;
 }
 
 uint32_t sim_machine_interruptions(const struct sim_machine *m)
@@ -92,7 +98,7 @@ static void evict(struct sim_machine *m)
 static uint32_t let_others(struct sim_machine *m)
 {
     if (m->desc.reclock_loads > 0 && --m->loads_to_reclock == 0) {
-        m->reclocked = !m->reclocked;
+        m->clock = 1 + (m->desc.reclock_factor - 1) * rng_unit(&m->others);
         m->loads_to_reclock = m->desc.reclock_loads;
     }
     if (m->desc.neighbor_loads == 0 || ++m->sides < m->side_by_side)
@@ -158,6 +164,6 @@ double sim_machine_scatter(struct sim_machine *m, double cycles)
 
 uint32_t sim_machine_noisy(struct sim_machine *m, double cycles, uint32_t away)
 {
-    cycles = sim_machine_scatter(m, cycles) * sim_machine_clock_factor(m) + away;
+    cycles = sim_machine_scatter(m, cycles) * sim_machine_load_factor(m) + away;
     return cycles < 1 ? 1 : (uint32_t)lround(cycles);
 }

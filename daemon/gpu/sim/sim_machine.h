@@ -19,6 +19,8 @@ void sim_machine_load(struct sim_machine *m, uint32_t sm, uint64_t va);
 
 /* Returns the SM clock relative to the description: 1, except after `reclock`. */
 double sim_machine_clock_factor(const struct sim_machine *m);
+/* Returns the SM cycles of a load relative to the description, which also depend on `coupled`. */
+double sim_machine_load_factor(const struct sim_machine *m);
 
 /* The window that an SM reads: whole lines from `va` on. */
 struct sim_window {

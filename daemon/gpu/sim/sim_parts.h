@@ -21,7 +21,8 @@ struct sim_machine {
     uint32_t side_by_side;              /* loads that take the time of one load; 0 means 1 */
     uint32_t sides;                     /* number of these loads made so far */
     uint32_t loads_to_reclock;          /* loads until the clock changes */
-    bool reclocked;
+    double clock;                       /* SM clock relative to the description */
+    uint32_t reference;     /* cycles of the first reference of the probe; 0 before it */
     uint64_t turns;         /* turns that the neighbor has had */
     uint64_t away;          /* turns longer than REACH_AWAY_CYCLES (kernels/abi.h) */
     uint32_t interruptions; /* stretches of the last probe that were interrupted */

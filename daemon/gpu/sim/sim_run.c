@@ -7,11 +7,31 @@
 #include "gpu/sim/sim_parts.h"
 #include "kernels/abi.h"
 
+#include <math.h>
 #include <string.h>
 
 static uint32_t position_of(const struct sim_machine *m, uint16_t sm_id)
 {
     return probe_sm_position(m->desc.sm_ids, m->desc.sm_count, sm_id);
+}
+
+/* Returns the cycles of a hit at the present clock. */
+static uint32_t time_reference(const struct sim_machine *m)
+{
+    return (uint32_t)lround(m->desc.latency_cycles * sim_machine_load_factor(m));
+}
+
+/* This function and the next are those of the kernels. */
+static bool is_other_clock(uint32_t now, uint32_t first)
+{
+    return (now > first ? now - first : first - now) * REACH_REFERENCE_SLACK > first;
+}
+
+static void scale_to_first(struct sim_machine *m, uint32_t now, uint32_t *values, uint32_t count)
+{
+    m->reference = m->reference ? m->reference : now;
+    for (uint32_t i = 0; i < count && is_other_clock(now, m->reference); i++)
+        values[i] = (uint32_t)(((uint64_t)values[i] * m->reference + now / 2) / now);
 }
 
 /* Walks one stretch of a point like the kernel: `loads` untimed loads from page `from` on, then
@@ -38,20 +58,30 @@ static uint32_t walk_and_time(struct sim_machine *m, const struct probe_spec *sp
 }
 
 /* Runs one point. After an interruption the whole point begins again, up to REACH_WHOLE_AGAIN
- * times. Then the walk warms up and continues with the first missing load, like in reach_chase. */
+ * times. Then the walk warms up and continues with the first missing load, like in reach_chase. A
+ * point during which the clock changes begins again, too. */
 static void run_point(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                       uint64_t pages, uint32_t *values)
 {
     uint32_t k = 0;
     uint32_t futile = 0;
+    uint32_t reclocked = 0;
     for (uint32_t turns = 0; k < spec->samples && futile < REACH_MOST_FUTILE; turns++) {
         const uint32_t laps = turns && spec->warm_laps == 1 ? 2 : spec->warm_laps;
         const uint32_t first = turns > REACH_WHOLE_AGAIN && spec->warm_laps ? k : 0;
+        const uint32_t now = time_reference(m);
         const uint32_t timed =
             walk_and_time(m, spec, va, pages, pages * laps, first % pages, first, values);
         futile = timed > first ? 0 : futile + 1;
+        if (probe_has_reference(spec))
+            scale_to_first(m, now, values + first, timed - first);
         k = timed;
         m->interruptions += k < spec->samples;
+        if (k == spec->samples && probe_has_reference(spec) && reclocked < REACH_WHOLE_AGAIN &&
+            is_other_clock(time_reference(m), now)) {
+            k = 0;
+            reclocked++;
+        }
     }
     if (k < spec->samples)
         memset(values, 0, spec->samples * sizeof *values);
@@ -124,6 +154,7 @@ static void run_repeat(struct sim_machine *m, const struct probe_spec *spec, uin
                     sim_machine_timed_load(m, sm, va + page * spec->stride_bytes);
             }
         }
+        scale_to_first(m, time_reference(m), values, sms * slice);
         values += (size_t)sms * slice;
     }
 }
@@ -158,6 +189,7 @@ static void time_slice(struct sim_machine *m, const struct probe_spec *spec, uin
     sim_machine_overlap(m, 1);
     for (uint32_t i = 0; i < spec->slice_pages; i++)
         values[i] = sim_machine_timed_load(m, sm, va + i * spec->stride_bytes);
+    scale_to_first(m, time_reference(m), values, spec->slice_pages);
 }
 
 /* Times SM `sm` against the pivot, without and with thrashing. */
@@ -166,6 +198,7 @@ static void run_pair(struct sim_machine *m, const struct probe_spec *spec, uint6
 {
     const uint32_t slice = spec->slice_pages;
     const uint32_t primed = slice + spec->flush_pages;
+    m->reference = 0;
     sim_machine_overlap(m, SIM_LANES);
     walk(m, spec, va, sm, slice, spec->flush_pages, 1);
     walk(m, spec, va, sm, 0, primed, 1);
@@ -204,6 +237,7 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
 {
     const uint64_t base = va + spec->base_bytes;
     m->interruptions = 0;
+    m->reference = 0;
     sim_machine_overlap(m, 1);
     for (uint32_t i = 0;
          i < spec->sm_count && spec->kind != PROBE_READ && spec->kind != PROBE_CONCURRENCY; i++) {

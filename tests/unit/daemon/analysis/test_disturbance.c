@@ -224,7 +224,16 @@ static void conditions_count_only_where_they_can_matter(void **state)
     o = new_chase();
     o.result.conditions.sm_clock_before_khz = KNOWN_U32(1980000);
     o.result.conditions.sm_clock_khz = KNOWN_U32(1200000);
-    expect(&o, VERDICT_DISTURBED, "1980 to 1200 MHz");
+    expect(&o, VERDICT_DISTURBED, "1980 to 1200 MHz"); /* without a warm-up there is no reference */
+    o = new_chase();
+    o.spec.warm_laps = 1;
+    o.result.conditions.sm_clock_before_khz = KNOWN_U32(1980000);
+    o.result.conditions.sm_clock_khz = KNOWN_U32(1200000);
+    expect(&o, VERDICT_CLEAN, "");
+    o = new_round();
+    o.result.conditions.sm_clock_before_khz = KNOWN_U32(1980000);
+    o.result.conditions.sm_clock_khz = KNOWN_U32(1200000);
+    expect(&o, VERDICT_CLEAN, "");
     o = new_round();
     o.result.conditions.concurrent_processes =
         KNOWN_U32(0); /* the process is the only client of MPS */

@@ -258,6 +258,7 @@ static void random_desc(struct rng *rng, struct sim_desc *d)
         d->neighbor_cycles = (uint32_t)rng_below(rng, 1000000);
         d->reclock_loads = 1 + (uint32_t)rng_below(rng, 1000000);
         d->reclock_factor = rng_unit(rng);
+        d->coupled = rng_unit(rng);
     }
     d->level_count = 1 + (uint32_t)rng_below(rng, SIM_MAX_LEVELS);
     for (uint32_t i = 0; i < d->level_count; i++)

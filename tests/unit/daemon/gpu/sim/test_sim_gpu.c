@@ -442,6 +442,47 @@ static void conditions_are_reported_or_unknown(void **state)
 
 /* Beside a neighbor in time slices, a probe returns the values of a GPU without a neighbor, because
  * interrupted parts are repeated. The values are 0 if the slices leave too little time. */
+/* Without a reference, a point would take its SM cycles at the present clock. With it, each point
+ * takes the cycles at the clock of the first point, apart from points during which the clock
+ * changes. */
+static void a_changing_clock_changes_few_points(void **state)
+{
+    static const char chip[] = "sms=4 memory=1G latency=300 clock=1965000 l1=8@2M/sm;miss=20 ";
+    enum { POINTS = 60, SAMPLES = 200 };
+    struct probe_spec spec = {.kind = PROBE_CHASE,
+                              .stride_bytes = 2 * MIB,
+                              .point_count = POINTS,
+                              .samples = SAMPLES,
+                              .warm_laps = 1,
+                              .sm_count = 1};
+    const double coupled[] = {0, 0.5, 1};
+
+    (void)state;
+    for (uint32_t p = 0; p < POINTS; p++)
+        spec.points[p] = 8;
+    for (size_t i = 0; i < sizeof coupled / sizeof coupled[0]; i++) {
+        char text[256];
+        uint32_t same = 0, raw = 0;
+
+        snprintf(text, sizeof text, "%s reclock=1000@0.74 coupled=%g", chip, coupled[i]);
+        struct bench b = sim_bench_open(text);
+        struct probe_result r = sim_bench_run(&b, &spec);
+        const uint32_t first = r.values[0];
+        for (uint32_t p = 0; p < POINTS; p++)
+            same += labs((long)r.values[p * SAMPLES] - (long)first) <= first / 50;
+        probe_result_free(&r);
+        spec.warm_laps = 0; /* no reference */
+        r = sim_bench_run(&b, &spec);
+        for (uint32_t p = 0; p < POINTS; p++)
+            raw += labs((long)r.values[p * SAMPLES] - (long)r.values[0]) <= r.values[0] / 50;
+        spec.warm_laps = 1;
+        assert_in_range(same, POINTS * 9 / 10, POINTS);
+        assert_true(coupled[i] == 1 ? raw == POINTS : raw < POINTS * 9 / 10);
+        probe_result_free(&r);
+        gpu_close(b.gpu);
+    }
+}
+
 static void time_slices_change_no_value(void **state)
 {
     static const char chip[] = "sms=4 memory=1G l1=8@2M/sm;miss=20 l2=64@2M/0,1:2,3;miss=80";
@@ -521,6 +562,7 @@ int main(void)
         cmocka_unit_test(sm_ids_need_not_be_dense),
         cmocka_unit_test(refuses_probes_beyond_the_range),
         cmocka_unit_test(conditions_are_reported_or_unknown),
+        cmocka_unit_test(a_changing_clock_changes_few_points),
         cmocka_unit_test(time_slices_change_no_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
