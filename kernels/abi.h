@@ -16,7 +16,7 @@
  * attempts the values are 0.
  *
  * The SM clock may change while a latency kernel runs. So each part begins or ends with loads of
- * one page that hit, and the fastest is the reference of the part. If the reference differs from
+ * one page that hit, and their median is the reference of the part. If the reference differs from
  * the first reference of the probe by more than one part in REACH_REFERENCE_SLACK, the times of the
  * part are multiplied by the first reference and divided by its own. No assumption is needed about
  * the clocks from which a load takes its time.
@@ -54,7 +54,6 @@ enum reach_away {
  * took 800,000 and more on every GPU observed. */
 #define REACH_AWAY_CYCLES     100000u
 #define REACH_MOST_FUTILE     16
-#define REACH_REFERENCE_LOADS 16
 #define REACH_REFERENCE_SLACK 128
 #define REACH_WHOLE_AGAIN     2
 
