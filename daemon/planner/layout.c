@@ -12,7 +12,13 @@
 
 typedef unsigned __int128 wide;
 
-enum { BISECTIONS = 60 };
+enum { BISECTIONS = 60, HEATS = 24 };
+
+/* LONGEST is a number of items after which no access misses any more. COOLER is the share of pages
+ * of one heat. With 24 heats of this share, the misses are within 2 % of those of a continuous
+ * distribution. */
+static const double LONGEST = 1e300;
+static const double COOLER = 0.29;
 
 struct layout layout_single(uint64_t bytes)
 {
@@ -84,10 +90,35 @@ struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t
     return sum;
 }
 
+/* Pages of each allocation that are accessed about equally often, as shares of all its pages and of
+ * all its accesses. */
+struct heat {
+    double pages;
+    double accesses;
+};
+
+/* Divides the pages by their accesses, and returns the number of parts. Each part has COOLER of the
+ * pages that are not in the parts before it; the last part has the hottest pages. */
+static uint32_t heats_of(double concentration, struct heat out[HEATS])
+{
+    struct heat rest = {1, 1};
+    uint32_t count = 0;
+
+    while (concentration > 0 && count + 1 < HEATS) {
+        const double pages = rest.pages * (1 - COOLER);
+        const struct heat hotter = {pages, pow(pages, 1 - concentration)};
+        out[count++] = (struct heat){rest.pages - pages, rest.accesses - hotter.accesses};
+        rest = hotter;
+    }
+    out[count++] = rest;
+    return count;
+}
+
 /* Returns the bytes that are in the TLB after `time` items have touched the allocations at random.
  * Each allocation counts with its size times `scale`. The share of accesses that miss is written to
  * `*out_missed`. */
-static double resident(const struct layout *l, double scale, double time, double *out_missed)
+static double resident(const struct layout *l, const struct heat *heats, uint32_t heat_count,
+                       double scale, double time, double *out_missed)
 {
     double bytes = 0;
     double touches = 0;
@@ -95,22 +126,27 @@ static double resident(const struct layout *l, double scale, double time, double
 
     for (uint32_t i = 0; i < l->count; i++) {
         const double of = (double)l->of[i].bytes * scale;
-        double gone;
         if (!is_touched(l, i))
             continue;
-        gone = exp(-l->of[i].touches / of * time);
-        bytes += of * (1 - gone);
         touches += l->of[i].touches;
-        missed += l->of[i].touches * gone;
+        for (uint32_t k = 0; k < heat_count; k++) {
+            const double each = l->of[i].touches * heats[k].accesses;
+            const double gone = exp(-each / (of * heats[k].pages) * time);
+            bytes += of * heats[k].pages * (1 - gone);
+            missed += each * gone;
+        }
     }
     *out_missed = missed / touches;
     return bytes;
 }
 
-uint64_t layout_effective_bytes(const struct layout *l, uint64_t reach_bytes, uint64_t bytes)
+uint64_t layout_effective_bytes(const struct layout *l, double concentration, uint64_t reach_bytes,
+                                uint64_t bytes)
 {
     const double scale = (double)bytes / (double)layout_touched_bytes(l);
     const double reach = (double)reach_bytes;
+    struct heat heats[HEATS];
+    const uint32_t heat_count = heats_of(concentration, heats);
     double low = 0;
     double high = 1;
     double missed;
@@ -119,18 +155,18 @@ uint64_t layout_effective_bytes(const struct layout *l, uint64_t reach_bytes, ui
 
     for (uint32_t i = 0; i < l->count; i++)
         touched += is_touched(l, i);
-    if (touched == 1 || reach_bytes == 0 || bytes <= reach_bytes)
+    if ((touched == 1 && heat_count == 1) || reach_bytes == 0 || bytes <= reach_bytes)
         return bytes;
-    while (isfinite(high) && resident(l, scale, high, &missed) < reach)
+    while (high < LONGEST && resident(l, heats, heat_count, scale, high, &missed) < reach)
         high *= 2;
     for (int i = 0; i < BISECTIONS; i++) {
         const double middle = low + (high - low) / 2;
-        if (resident(l, scale, middle, &missed) < reach)
+        if (resident(l, heats, heat_count, scale, middle, &missed) < reach)
             low = middle;
         else
             high = middle;
     }
-    (void)resident(l, scale, high, &missed);
+    (void)resident(l, heats, heat_count, scale, high, &missed);
     even = missed < 1 ? reach / (1 - missed) : (double)bytes;
     return even < (double)bytes ? (uint64_t)even : bytes;
 }

@@ -52,10 +52,14 @@ struct layout_range layout_part(const struct layout *l, uint32_t i, uint64_t fro
 struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t to);
 
 /* Returns the number of evenly touched bytes that miss as often as the first `bytes` of this layout
- * in a TLB of `reach_bytes`. The number is at most `bytes`. Allocations with more touches per byte
- * stay in the TLB longer. An access to a page hits if fewer other pages than entries were touched
- * since its last access. See Che, Tung, Wang: Hierarchical Web Caching Systems, 2002, section
- * IV. */
-uint64_t layout_effective_bytes(const struct layout *l, uint64_t reach_bytes, uint64_t bytes);
+ * in a TLB of `reach_bytes`. The number is at most `bytes`. Pages with more accesses stay in the
+ * TLB longer. An access to a page hits if fewer other pages than entries were touched since its
+ * last access. See Che, Tung, Wang: Hierarchical Web Caching Systems, 2002, section IV.
+ *
+ * `concentration` is from 0 to 1. The hottest share x of the pages of each allocation has the share
+ * x^(1 - concentration) of its accesses, so all pages are accessed equally often if `concentration`
+ * is 0. */
+uint64_t layout_effective_bytes(const struct layout *l, double concentration, uint64_t reach_bytes,
+                                uint64_t bytes);
 
 #endif

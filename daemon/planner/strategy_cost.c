@@ -249,7 +249,7 @@ static uint64_t footprint(const struct costing *c, uint64_t bytes)
 {
     if (bytes <= c->limit.usable_bytes)
         return bytes;
-    return layout_effective_bytes(&c->sizes->layout, c->limit.reach_bytes, bytes) +
+    return layout_effective_bytes(&c->sizes->layout, 0, c->limit.reach_bytes, bytes) +
            c->job->reserve_bytes;
 }
 

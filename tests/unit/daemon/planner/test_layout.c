@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
@@ -33,7 +34,7 @@ static void test_one_allocation_is_cut_anywhere(void **state)
     assert_int_equal(part.first_byte, 64 * GIB - 1);
     assert_int_equal(part.length_bytes, 36 * GIB + 1);
     assert_int_equal(layout_alignment_bytes(&l, 2 * MIB), 0);
-    assert_int_equal(layout_effective_bytes(&l, 64 * GIB, 137 * GIB), 137 * GIB);
+    assert_int_equal(layout_effective_bytes(&l, 0, 64 * GIB, 137 * GIB), 137 * GIB);
 }
 
 static void test_the_margin_by_hand(void **state)
@@ -52,17 +53,79 @@ static void test_what_is_touched_more_stays(void **state)
     const struct layout even = {.count = 2, .of = {{50 * GIB, 8, 1}, {50 * GIB, 8, 1}}};
     const struct layout graph = {.count = 2, .of = {{2 * GIB, 8, 1}, {100 * GIB, 8, 1}}};
     const struct layout hot = {.count = 2, .of = {{GIB, 8, 1000}, {101 * GIB, 8, 1}}};
-    const uint64_t of_graph = layout_effective_bytes(&graph, 64 * GIB, 102 * GIB);
+    const uint64_t of_graph = layout_effective_bytes(&graph, 0, 64 * GIB, 102 * GIB);
 
     (void)state;
     /* Allocations with the same density are like one allocation. */
-    assert_true(llabs((int64_t)(layout_effective_bytes(&even, 64 * GIB, 100 * GIB) - 100 * GIB)) <
-                (int64_t)MIB);
+    assert_true(llabs((int64_t)(layout_effective_bytes(&even, 0, 64 * GIB, 100 * GIB) -
+                                100 * GIB)) < (int64_t)MIB);
     /* No access to the offsets misses. Of the accesses to the edges, the share 1 - 62 / 100 misses,
      * which is 0.19 of all accesses. */
     assert_true(fabs((double)of_graph / (double)GIB - 64 / (1 - 0.19)) < 0.5);
     /* Nearly all accesses hit. */
-    assert_true(layout_effective_bytes(&hot, 64 * GIB, 102 * GIB) < 64 * GIB + 64 * MIB);
+    assert_true(layout_effective_bytes(&hot, 0, 64 * GIB, 102 * GIB) < 64 * GIB + 64 * MIB);
+}
+
+/* Computes the misses of a TLB by LRU from a sample of accesses, without a formula. The positions
+ * are u^(1 / (1 - concentration)), so the hottest share x of the pages has x^(1 - concentration) of
+ * the accesses. */
+static double simulated_misses(struct rng *rng, double concentration, uint32_t pages,
+                               uint32_t entries)
+{
+    enum { ACCESSES = 400000, WARM = 100000 };
+    uint32_t *const next = calloc(pages + 1, sizeof(*next)); /* ring from old to recent */
+    uint32_t *const before = calloc(pages + 1, sizeof(*before));
+    bool *const in = calloc(pages, sizeof(*in));
+    uint32_t held = 0;
+    uint32_t missed = 0;
+
+    assert_true(next && before && in);
+    next[pages] = before[pages] = pages;
+    for (uint32_t i = 0; i < ACCESSES; i++) {
+        const double u = pow(rng_unit(rng), 1 / (1 - concentration));
+        const uint32_t page = (uint32_t)(u * pages) % pages;
+        uint32_t old = page;
+        missed += !in[page] && i >= WARM;
+        if (!in[page] && held == entries)
+            old = next[pages];
+        if (in[old]) {
+            next[before[old]] = next[old];
+            before[next[old]] = before[old];
+            held--;
+        }
+        in[old] = false;
+        in[page] = true;
+        held++;
+        before[page] = before[pages];
+        next[page] = pages;
+        next[before[page]] = before[pages] = page;
+    }
+    free(next);
+    free(before);
+    free(in);
+    return (double)missed / (ACCESSES - WARM);
+}
+
+static void test_concentrated_accesses_miss_as_in_an_lru_cache(void **state)
+{
+    const double concentrations[] = {0, 0.2, 0.5, 2.0 / 3, 0.9};
+    const uint32_t entries[] = {300, 1000, 2000, 2700};
+    const uint32_t pages = 3000;
+    struct rng rng = {.state = 1};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(concentrations) / sizeof(*concentrations); k++) {
+        for (size_t e = 0; e < sizeof(entries) / sizeof(*entries); e++) {
+            const struct layout l = layout_single(pages * GIB);
+            const uint64_t even =
+                layout_effective_bytes(&l, concentrations[k], entries[e] * GIB, pages * GIB);
+            const double misses = 1 - (double)(entries[e] * GIB) / (double)even;
+            const double found = simulated_misses(&rng, concentrations[k], pages, entries[e]);
+            if (fabs(misses - found) > 0.01)
+                fail_msg("concentration %g, %u entries: %g instead of %g", concentrations[k],
+                         entries[e], misses, found);
+        }
+    }
 }
 
 static struct layout random_layout(struct rng *rng)
@@ -136,12 +199,39 @@ static void check_effective(struct rng *rng, const struct layout *l)
     const uint64_t reach = 1 + rng_below(rng, touched);
     const uint64_t some = 1 + rng_below(rng, touched);
     const uint64_t more = some + rng_below(rng, touched - some + 1);
-    const uint64_t a = layout_effective_bytes(l, reach, some);
-    const uint64_t b = layout_effective_bytes(l, reach, more);
+    const uint64_t a = layout_effective_bytes(l, 0, reach, some);
+    const uint64_t b = layout_effective_bytes(l, 0, reach, more);
 
     assert_true(a <= some && b <= more);
     assert_true(a >= (some < reach ? some : reach) - 1);
     assert_true((double)b >= (double)a * (1 - 1e-9) - 1);
+}
+
+/* A higher concentration never means more misses in one allocation. With several allocations, the
+ * cold pages of one may leave the TLB to another, which changes little. The least concentration is
+ * like none. If all accesses fall on few pages, nothing misses. */
+static void check_concentrated(struct rng *rng, const struct layout *l)
+{
+    const uint64_t touched = layout_touched_bytes(l);
+    const uint64_t reach = 1 + rng_below(rng, touched);
+    const uint64_t bytes = 1 + rng_below(rng, touched);
+    const double concentration = rng_unit(rng);
+    const double more = concentration + (1 - concentration) * rng_unit(rng);
+    const double none = (double)layout_effective_bytes(l, 0, reach, bytes);
+    const double least = (double)layout_effective_bytes(l, 1e-9, reach, bytes);
+    const double some = (double)layout_effective_bytes(l, concentration, reach, bytes);
+    double slack = 1e-9;
+    uint32_t used = 0;
+
+    for (uint32_t i = 0; i < l->count; i++)
+        used += l->of[i].touches > 0;
+    if (used > 1)
+        slack = 0.01;
+    assert_true(some <= none * (1 + slack) + 1);
+    assert_true((double)layout_effective_bytes(l, more, reach, bytes) <= some * (1 + slack) + 1);
+    assert_true(fabs(least - none) <= none * 1e-6 + 1);
+    if (bytes > reach && (double)reach > (double)bytes * 0.001)
+        assert_true((double)layout_effective_bytes(l, 1, reach, bytes) <= (double)reach + 1);
 }
 
 static void test_any_layout(void **state)
@@ -157,6 +247,7 @@ static void test_any_layout(void **state)
         check_cover(&rng, &l);
         check_window(&rng, &l);
         check_effective(&rng, &l);
+        check_concentrated(&rng, &l);
     }
 }
 
@@ -167,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_one_allocation_is_cut_anywhere),
         cmocka_unit_test(test_the_margin_by_hand),
         cmocka_unit_test(test_what_is_touched_more_stays),
+        cmocka_unit_test(test_concentrated_accesses_miss_as_in_an_lru_cache),
         cmocka_unit_test(test_any_layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
