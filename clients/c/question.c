@@ -214,6 +214,8 @@ static const size_t plan_offsets[] = {
     offsetof(struct reach_job, written_bytes),
     offsetof(struct reach_job, partition_bytes),
     offsetof(struct reach_job, scattered),
+    offsetof(struct reach_job, concentration),
+    offsetof(struct reach_job, window_concentration),
     offsetof(struct reach_job, windows),
     offsetof(struct reach_job, granularity_bytes),
 };

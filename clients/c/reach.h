@@ -511,6 +511,17 @@ struct reach_job {
      * A large allocation on an idle GPU is contiguous, and memory mapped from small handles is
      * not. A miss costs more in a frame that is not contiguous. */
     double scattered;
+    /* How unequally often the pages of the memory are accessed. The most accessed share x of the
+     * pages receives the share x^(1 - c) of the accesses. If a share a of the accesses falls on
+     * a share p of the pages, c is 1 - ln(a) / ln(p): 0.86 for 80 % of the accesses on 20 % of
+     * the pages. TLBs keep these pages, so a pass over all memory misses less often. By default
+     * all pages are accessed equally often. */
+    double concentration;
+    /* The same number for adjacent pages: the busiest window that has a share x of the memory
+     * receives the share x^(1 - c) of the accesses, and all other windows wait for it. A larger
+     * value than concentration also replaces concentration. By default all windows receive
+     * accesses in proportion to their sizes. */
+    double window_concentration;
     /* The number of windows. The default is the smallest number that the reach allows. */
     uint32_t windows;
     /* Window bounds are multiples of this size, as in placement. With several allocations the

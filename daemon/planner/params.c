@@ -157,6 +157,19 @@ static const struct param rows[] = {
               "handles is not. A miss costs more in a frame that is not contiguous.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, scattered),
               [PLANNER_EXPLAIN] = ONE(explain_request, scattered)}},
+    {"concentration", PARAM_REAL, "c", .most = 1,
+     .about = "How unequally often the pages of the memory are accessed. The most accessed share x "
+              "of the pages receives the share x^(1 - c) of the accesses. If a share a of the "
+              "accesses falls on a share p of the pages, c is 1 - ln(a) / ln(p): 0.86 for 80 % of "
+              "the accesses on 20 % of the pages. TLBs keep these pages, so a pass over all memory "
+              "misses less often. By default all pages are accessed equally often.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, concentration)}},
+    {"window_concentration", PARAM_REAL, "c", .most = 1,
+     .about = "The same number for adjacent pages: the busiest window that has a share x of the "
+              "memory receives the share x^(1 - c) of the accesses, and all other windows wait for "
+              "it. A larger value than concentration also replaces concentration. By default all "
+              "windows receive accesses in proportion to their sizes.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, window_concentration)}},
     {"windows", PARAM_COUNT, "n", .most = PLACEMENT_MAX_WINDOWS,
      .about = "The number of windows. The default is the smallest number that the reach allows.",
      .uses = {[PLANNER_PLACEMENT] = ONE(placement_request, windows),

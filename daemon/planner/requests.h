@@ -41,6 +41,8 @@ struct job_request {
     double scan_gps;
     double in_reach_gbps;
     double scattered; /* 1 less the parameter `contiguous` */
+    double concentration;
+    double window_concentration;
     uint32_t windows;
     uint64_t granularity_bytes;
     const char *fingerprint_id; /* id of the fingerprint; if NULL, the planner computes the id */

@@ -253,9 +253,37 @@ static uint64_t footprint(const struct costing *c, uint64_t bytes)
            c->job->reserve_bytes;
 }
 
+/* Returns the misses of the job's accesses to the first `bytes`, relative to the misses if all
+ * pages are accessed equally often. */
+static double share_of_misses(const struct costing *c, uint64_t bytes)
+{
+    const struct layout *const l = &c->sizes->layout;
+    const double concentration = fmax(c->job->concentration, c->job->window_concentration);
+    const uint64_t reach = c->limit.reach_bytes;
+    double even;
+    double own;
+
+    if (!(concentration > 0))
+        return 1;
+    even = 1 - (double)reach / (double)layout_effective_bytes(l, 0, reach, bytes);
+    own = 1 - (double)reach / (double)layout_effective_bytes(l, concentration, reach, bytes);
+    return even > 0 ? fmin(1, fmax(0, own / even)) : 1;
+}
+
+/* Returns the time of translation per item over the first `bytes`, with the concentration of the
+ * job. */
+static struct maybe_f64 concentrated_translation_ns(const struct costing *c, uint64_t bytes)
+{
+    struct maybe_f64 ns = translation_ns(c, footprint(c, bytes));
+
+    if (IS_KNOWN(ns))
+        ns.v *= share_of_misses(c, bytes);
+    return ns;
+}
+
 struct cost cost_naive(const struct costing *c)
 {
-    const struct maybe_f64 translation = translation_ns(c, footprint(c, c->bytes));
+    const struct maybe_f64 translation = concentrated_translation_ns(c, c->bytes);
     struct load l = {
         .scan = c->scan_ns, .translation = translation.v, .waits = waits_for_accesses(c->job)};
 
@@ -269,8 +297,8 @@ struct cost cost_naive(const struct costing *c)
 
 /* ---- scopes ---- */
 
-/* Returns the time of translation per item over all bytes. If the price of scattered memory is
- * unknown, the price of contiguous memory is used. */
+/* Returns the time of translation per item over all bytes, without the concentration of the job. If
+ * the price of scattered memory is unknown, the price of contiguous memory is used. */
 static struct maybe_f64 known_translation_ns(const struct costing *c)
 {
     const struct maybe_f64 ns = translation_ns(c, footprint(c, c->bytes));
@@ -307,6 +335,18 @@ static double cold_ns(const struct costing *c, uint64_t scope_bytes, uint64_t en
     return misses * all.v / touches / (1 - (double)c->limit.reach_bytes / (double)c->bytes);
 }
 
+/* Returns the cost of a pass that makes this share of the accesses and reads all input. */
+static struct cost cost_pass(const struct costing *c, double share, double translation_ns,
+                             double input_ns)
+{
+    const struct load l = {.scan = c->scan_ns,
+                           .memory = share * c->access.v + input_ns,
+                           .translation = share * translation_ns,
+                           .waits = waits_for_accesses(c->job)};
+
+    return busiest(&l);
+}
+
 struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_t entry_bytes)
 {
     const uint64_t bytes = c->bytes;
@@ -314,29 +354,31 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     const uint64_t equal = ((bytes - 1) / least / entry_bytes + 1) * entry_bytes;
     struct scope_cost s = {.scope_bytes = equal < longest ? equal : longest};
     struct maybe_f64 translation;
-    struct cost last;
-    struct load l = {.scan = c->scan_ns, .waits = waits_for_accesses(c->job)};
     double each; /* cost that each pass has, independent of its share of the bytes */
     double share;
+    double busy;   /* share of the accesses in the busiest pass */
+    double cooler; /* accesses to all other bytes, relative to evenly distributed accesses */
     double rest;
+    double other;
+    double last;
 
     s.passes = (bytes - 1) / s.scope_bytes + 1;
-    translation = translation_ns(c, footprint(c, s.scope_bytes));
+    translation = concentrated_translation_ns(c, s.scope_bytes);
     if (!IS_KNOWN(c->access) || !IS_KNOWN(translation)) {
         s.cost = unknown(IS_KNOWN(c->access) ? translation.reason : c->access.reason);
         return s;
     }
     share = (double)s.scope_bytes / (double)bytes;
     each = c->read_ns + c->add_ns * (double)(s.passes - 1) / (double)s.passes;
-    l.memory = share * c->access.v + each;
-    l.translation = share * translation.v;
-    s.cost = busiest(&l);
+    busy = pow(share, 1 - c->job->window_concentration);
+    cooler = (1 - busy) / (1 - share);
     rest = 1 - share * (double)(s.passes - 1);
-    l.memory = rest * c->access.v + each;
-    l.translation = rest * translation.v;
-    last = busiest(&l);
+    s.cost = cost_pass(c, busy, translation.v, each);
+    other = cost_pass(c, share * cooler, translation.v, each).ns;
+    last = cost_pass(c, rest * cooler, translation.v, each).ns;
     s.cost.launch_ns = cold_ns(c, s.scope_bytes, entry_bytes) * (double)s.passes;
-    s.cost.ns = s.cost.ns * (double)(s.passes - 1) + last.ns + c->keep_ns + s.cost.launch_ns;
+    s.cost.ns =
+        other * (double)(s.passes - 1) + last + c->keep_ns + s.cost.launch_ns + (s.cost.ns - other);
     s.cost = in_all(c, s.cost, s.passes);
     return s;
 }
@@ -383,6 +425,12 @@ bool cost_best_scopes(const struct costing *c, struct scope_cost *out)
 
 /* ---- windows ---- */
 
+/* Returns the work of the busiest window, relative to the mean work of a window. */
+static double imbalance_of(const struct costing *c, const struct placement_answer *w)
+{
+    return w->imbalance * pow(w->window_count, c->job->window_concentration);
+}
+
 /* Returns the nanoseconds of the accesses of an item if all windows take as long as the busiest
  * window. */
 static struct maybe_f64 in_windows(const struct costing *c, const struct placement_answer *w)
@@ -390,14 +438,14 @@ static struct maybe_f64 in_windows(const struct costing *c, const struct placeme
     struct maybe_f64 ns = c->access;
 
     if (IS_KNOWN(ns))
-        ns.v *= c->slowdown * w->imbalance;
+        ns.v *= c->slowdown * imbalance_of(c, w);
     return ns;
 }
 
 struct cost cost_windows(const struct costing *c, const struct placement_answer *windows)
 {
     const struct maybe_f64 access = in_windows(c, windows);
-    const struct load l = {.scan = c->scan_ns * windows->imbalance, .memory = access.v};
+    const struct load l = {.scan = c->scan_ns * imbalance_of(c, windows), .memory = access.v};
 
     return IS_KNOWN(access) ? in_all(c, busiest(&l), STEPS_WINDOWS) : unknown(access.reason);
 }

@@ -255,6 +255,7 @@ class Reach:
              scan_gps: Optional[Number] = None, in_reach_gbps: Optional[Number] = None,
              output_bytes: Optional[Number] = None, written_bytes: Optional[Number] = None,
              partition_bytes: Optional[Number] = None, contiguous: Optional[Number] = None,
+             concentration: Optional[Number] = None, window_concentration: Optional[Number] = None,
              windows: Optional[SupportsIndex] = None, granularity: Optional[Sizes] = None) -> answers.Plan:
         """Every strategy for the job, best first. A list of bytes: allocations that are touched together, and
         touches, element, transaction and granularity may be lists too.
@@ -301,6 +302,15 @@ class Reach:
         contiguous: The share of the memory in physically contiguous frames of contiguity.frame_bytes. A large
             allocation on an idle GPU is contiguous, and memory mapped from small handles is not. A miss costs
             more in a frame that is not contiguous.
+        concentration: How unequally often the pages of the memory are accessed. The most accessed share x of
+            the pages receives the share x^(1 - c) of the accesses. If a share a of the accesses falls on a
+            share p of the pages, c is 1 - ln(a) / ln(p): 0.86 for 80 % of the accesses on 20 % of the pages.
+            TLBs keep these pages, so a pass over all memory misses less often. By default all pages are
+            accessed equally often.
+        window_concentration: The same number for adjacent pages: the busiest window that has a share x of the
+            memory receives the share x^(1 - c) of the accesses, and all other windows wait for it. A larger
+            value than concentration also replaces concentration. By default all windows receive accesses in
+            proportion to their sizes.
         windows: The number of windows. The default is the smallest number that the reach allows.
         granularity: Window bounds are multiples of this size, as in placement. With several allocations the
             size is the row of each allocation, and the default is the element. Allocations with the same
@@ -316,7 +326,8 @@ class Reach:
                             no_sm_binding=no_sm_binding, single_pass=single_pass, input_bytes=input_bytes,
                             input_gbps=input_gbps, scan_gps=scan_gps, in_reach_gbps=in_reach_gbps,
                             output_bytes=output_bytes, written_bytes=written_bytes, partition_bytes=partition_bytes,
-                            contiguous=contiguous, windows=windows, granularity=granularity)
+                            contiguous=contiguous, concentration=concentration,
+                            window_concentration=window_concentration, windows=windows, granularity=granularity)
 
     def split(self, gpu: GpuName, bytes: Union[str, Sequence[Size]], *,
               weight: Optional[Numbers] = None) -> answers.Split:

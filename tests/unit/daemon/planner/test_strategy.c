@@ -57,6 +57,40 @@ static void test_naive_between_points(void **state)
     assert_int_equal(answer.basis, BASIS_MEASURED);
 }
 
+/* Two windows of 64 GiB wait for the busier one, which has (1 / 2)^(1 / 2) of the accesses. The two
+ * passes have 0.707 and 0.293 of the accesses, and 0.1 ns for each scan. All accesses on few pages
+ * are as fast as within the reach. */
+static void test_concentration_by_hand(void **state)
+{
+    struct job_request job = {.bytes = 126 * GIB, .scan_gps = 10};
+    double busy;
+    double even;
+
+    (void)state;
+    placement_make_large(&fp);
+    plan(&job);
+    assert_near(gbps(STRATEGY_SCOPES), 128 / 0.2, 1e-9);
+    job.scan_gps = 0;
+    plan(&job);
+    even = gbps(STRATEGY_WINDOWS);
+    job.window_concentration = 0.5;
+    job.scan_gps = 40;
+    plan(&job);
+    busy = sqrt((double)answer.scope_bytes / (double)job.bytes);
+    assert_near(gbps(STRATEGY_SCOPES), 128 / (0.025 + 0.025), 1e-9);
+    assert_true(busy * 0.032 < 0.025);
+    job.scan_gps = 50;
+    plan(&job);
+    assert_near(gbps(STRATEGY_SCOPES), 128 / (busy * 0.032 + 0.02), 1e-9);
+    job.scan_gps = 0;
+    plan(&job);
+    assert_near(gbps(STRATEGY_WINDOWS), even / sqrt(2), 1e-9);
+    job.window_concentration = 1;
+    plan(&job);
+    assert_near(gbps(STRATEGY_NAIVE), 4000, 1e-9);
+    placement_assert_recommends(&answer.options[0], STRATEGY_NAIVE);
+}
+
 static void test_inside_nothing_is_worth_doing(void **state)
 {
     (void)state;
@@ -544,6 +578,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_naive_between_points),
+        cmocka_unit_test(test_concentration_by_hand),
         cmocka_unit_test(test_inside_nothing_is_worth_doing),
         cmocka_unit_test(test_scopes_by_hand),
         cmocka_unit_test(test_input),

@@ -345,6 +345,62 @@ static void check_scattered(struct rng *rng, const struct job_request *job)
     assert_true(naive.v >= answer.naive_scattered_gbps.v * (1 - LOOSE));
 }
 
+/* If the hot pages are adjacent, naive is not slower. Windows wait for the busiest one, and a pass
+ * over the hottest scope takes longer than the others take less. */
+static void check_window_concentration(struct rng *rng, const struct job_request *job)
+{
+    static struct strategy_answer before, after;
+    struct job_request adjacent = *job;
+
+    adjacent.window_concentration = job->concentration * rng_unit(rng);
+    assert_int_equal(strategy_plan(&fp, job, &before, NULL), STATUS_OK);
+    assert_int_equal(strategy_plan(&fp, &adjacent, &after, NULL), STATUS_OK);
+    assert_true(placement_option(&after, STRATEGY_NAIVE)->gbps.v ==
+                placement_option(&before, STRATEGY_NAIVE)->gbps.v);
+    check_not_faster(job, &adjacent, "a hot window");
+    adjacent.concentration = adjacent.window_concentration;
+    assert_int_equal(strategy_plan(&fp, &adjacent, &before, NULL), STATUS_OK);
+    adjacent.concentration = 0;
+    assert_int_equal(strategy_plan(&fp, &adjacent, &after, NULL), STATUS_OK);
+    assert_memory_equal(&before, &after, sizeof(before));
+}
+
+/* A higher concentration of accesses makes no strategy slower, and the least concentration is like
+ * none. If all accesses fall on few pages, naive is as fast as within the reach. */
+static void check_concentration(struct rng *rng, const struct job_request *job)
+{
+    static struct strategy_answer least, most;
+    struct job_request other = *job;
+    struct job_request more = *job;
+
+    other.concentration = 1e-9;
+    assert_int_equal(strategy_plan(&fp, &other, &least, NULL), STATUS_OK);
+    for (int s = 0; s < STRATEGY_COUNT; s++) {
+        const struct maybe_f64 before = placement_option(&answer, (enum strategy)s)->gbps;
+        const struct maybe_f64 after = placement_option(&least, (enum strategy)s)->gbps;
+        assert_int_equal(before.known, after.known);
+        if (IS_KNOWN(before))
+            assert_near(after.v, before.v, 1e-5);
+    }
+    if (job->allocation_count > 0) /* see test_layout.c */
+        return;
+    other.concentration = rng_unit(rng);
+    more.concentration = other.concentration + (1 - other.concentration) * rng_unit(rng);
+    check_not_faster(&other, job, "less concentration");
+    check_not_faster(&more, &other, "less concentration");
+    check_window_concentration(rng, &other);
+    if (job->reserve_bytes > 0 || job->bytes <= fp.windows.reach_bytes.v)
+        return;
+    more.concentration = 1;
+    other.bytes = fp.windows.reach_bytes.v - fp.windows.entry_bytes.v;
+    assert_int_equal(strategy_plan(&fp, &more, &most, NULL), STATUS_OK);
+    plan(&other);
+    const struct maybe_f64 within = placement_option(&answer, STRATEGY_NAIVE)->gbps;
+    const struct maybe_f64 naive = placement_option(&most, STRATEGY_NAIVE)->gbps;
+    if (IS_KNOWN(naive) && IS_KNOWN(within))
+        assert_near(naive.v, within.v, LOOSE);
+}
+
 static void test_properties(void **state)
 {
     static struct strategy_answer again;
@@ -367,6 +423,7 @@ static void test_properties(void **state)
         assert_memory_equal(&answer, &again, sizeof(answer));
         check_monotone(&rng, &job);
         check_scattered(&rng, &job);
+        check_concentration(&rng, &job);
         check_output(&rng, &job);
         check_batches(&rng, &job);
     }
