@@ -41,7 +41,7 @@ try:
     import triton
     import triton.language as tl
     import reach.torch as rt
-    from reach.torch import bag, gather, launch, shapes
+    from reach.torch import bag, concentration, gather, launch, shapes
     from reach.torch.planning import NoPlan
 except ImportError as missing:
     print(f"not measured: {missing}")
@@ -306,9 +306,9 @@ class Work:
                                 include_last_offset=self.offsets is not None, strategy=strategy)
 
     def job(self, index):
-        if self.case.kind == "rows":
-            return gather.job(self.table, index)
-        return bag.job(self.table, index, index.numel(), self.case.bags, False)
+        found = (gather.job(self.table, index) if self.case.kind == "rows" else
+                 bag.job(self.table, index, index.numel(), self.case.bags, False))
+        return dataclasses.replace(found, concentration=concentration.measure(self.table.shape[0], found.row_bytes, index))
 
     def right(self, index):
         """Returns whether the results are the same: bits of rows, and sums within rounding."""

@@ -16,7 +16,7 @@ common.need_torch()
 import torch  # noqa: E402
 
 import reach.torch as rt  # noqa: E402
-from reach.torch import compiled, gather, kernels, launch, planning, tuning  # noqa: E402
+from reach.torch import compiled, concentration, kernels, launch, planning, tuning  # noqa: E402
 
 KERNELS = ("copy_scope", "copy_windows", "bag_scope", "bag_windows", "add_scope", "add_windows", "add_parts")
 rng = random.Random(common.SEED)
@@ -197,16 +197,36 @@ def windows_that_lose_are_not_chosen():
 
 
 @case
-def a_sample_shows_skew_and_order():
-    table = torch.empty(1 << 26, 64, dtype=torch.int8, device="meta")  # 2048 pages
-    rows, count = table.shape[0], 1 << 16
-    uniform = torch.rand(count, dtype=torch.float64)
-    order = torch.arange(count, dtype=torch.float64)
-    shares = {"uniform": uniform, "skewed": uniform ** 9, "sorted": (order + uniform) / count, "hot": uniform * 0}
-    pages = gather._pages  # pylint: disable=protected-access
-    found = {name: pages(table, (u * rows).long()) for name, u in shares.items()}
-    assert found["uniform"] > found["skewed"] > found["hot"] == found["sorted"] == 0, found
-    assert pages(table, torch.tensor([0, 1 << 20, rows - 1])) == 8
+def a_plan_has_the_concentration_of_the_first_index():
+    table, measured, plans = torch.zeros(64, 4), [], []
+    table_rows, before = table.shape[0], concentration.measure
+
+    def measure(rows, row, index):
+        assert rows == table_rows and row == 16
+        measured.append(index.numel())
+        return 0.5
+
+    calls = (lambda i: rt.gather_rows(table, i), lambda i: rt.embedding(table, i.view(4, 4)),
+             lambda i: rt.embedding_bag(table, i, torch.arange(0, 16, 4)))
+    concentration.measure = measure
+    try:
+        for strategy in ("windows", "scopes", "naive"):
+            for call in calls:
+                measured.clear()
+                plans.clear()
+                with made_up(strategy, plans) as kernels_of:
+                    kernels_of()
+                    for _ in range(3):
+                        call(torch.randint(0, 64, (16,)))
+                assert measured == ([] if strategy == "naive" else [16]), (strategy, measured)
+                assert [job.concentration for job in plans] == ([0] if strategy == "naive" else [0, 0.5]), plans
+        measured.clear()
+        with made_up("windows", plans) as kernels_of:
+            kernels_of()
+            rt.gather_rows(table, torch.randint(0, 64, (16,)), strategy="windows")
+        assert not measured
+    finally:
+        concentration.measure = before
 
 
 @case

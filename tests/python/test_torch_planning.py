@@ -199,6 +199,21 @@ def a_measured_h200_has_windows_beyond_its_reach_and_none_within():
 
 
 @case
+def concentrated_reads_are_planned_where_the_source_knows_them():
+    job = planning.Job(96 * GIB, 64, 1 << 24, 8, written_bytes=64)
+    with reach.Reach("file:" + FINGERPRINT) as source:
+        planner, gpu = planning.Planner(source), source.gpus()[0]["uuid"]
+        even, some, sorted_ = (planner.ask(gpu, dataclasses.replace(job, concentration=c)) for c in (0, 0.67, 0.99))
+    assert even.strategy == some.strategy == "windows" and sorted_.strategy == "naive"
+    assert even.gbps["windows"] == some.gbps["windows"] == sorted_.gbps["windows"]
+    for found, measured in ((even, 9.5e9), (some, 18.2e9)):  # of a plain kernel on an H200 with indices u^3
+        assert abs(found.rows_per_s("naive") / measured - 1) < 0.05, found.rows_per_s("naive")
+    old = Source(unknown=("concentration",))
+    planning.Planner(old).ask("GPU-1", dataclasses.replace(JOB, concentration=0.5))
+    assert ["concentration" in words for words in old.asked] == [True, False]
+
+
+@case
 def windows_in_step_move_a_sector_once():
     source = reach.Reach("file:" + FINGERPRINT)
     planner, uuid = planning.Planner(source), source.gpus()[0]["uuid"]

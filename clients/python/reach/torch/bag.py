@@ -99,7 +99,7 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool) -> Optional[_La
         return None
     vector = vector_bytes(launch.row_bytes(table), table)
     way = launch.choose("embedding_bag", table, job(table, index, rows, call.bags, call.weights is not None), strategy,
-                        False)
+                        False, index if whole else None)
     if way is None:
         return None
     vectors, each = launch.row_bytes(table) // vector, typical(rows, call.bags)

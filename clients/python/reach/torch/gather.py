@@ -15,7 +15,6 @@ from reach.torch.add import index_add_
 from reach.torch.planning import Job
 
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int32}  # of vectors of these bytes
-SAMPLE_RUNS, SAMPLE_RUN = 64, 64  # runs of a sample of the index, and indices of a run
 
 
 def vector_bytes(row: int, *tensors: torch.Tensor) -> int:
@@ -61,28 +60,15 @@ def _copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, found: _L
     return out
 
 
-def _pages(table: torch.Tensor, index: torch.Tensor) -> int:
-    """Returns the share of pages of 2 MiB that differ in a sample of the index, in eighths. The sample has runs of
-    adjacent indices, so the share is low for skewed and for sorted indices. Waits for the device."""
-    count, row = index.numel(), launch.row_bytes(table)
-    if count > SAMPLE_RUNS * SAMPLE_RUN:
-        firsts = torch.arange(SAMPLE_RUNS, device=index.device) * (count - SAMPLE_RUN) // (SAMPLE_RUNS - 1)
-        index = index[firsts[:, None] + torch.arange(SAMPLE_RUN, device=index.device)].view(-1)
-    pages = set((index.long() * row >> 21).tolist())
-    return 8 * len(pages) // index.numel()
-
-
 def _fastest(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor], way: launch.Way, vector: int,
              or_others: bool) -> Optional[_Launches]:
     """Returns the fastest launches in this way. With `or_others` one pass and the stock operator compete with windows
-    and scopes, because a plan has no view of the order and the skew of indices, nor of the work of the host. The result
-    is None if the stock operator is the fastest."""
-    row, device = launch.row_bytes(table), table.device
+    and scopes, because a plan has no view of the work of the host, nor of hot rows that caches keep. The result is None
+    if the stock operator is the fastest."""
+    row = launch.row_bytes(table)
     ways = [way]
-    pages = -1
     if or_others and way.strategy != "naive":
         ways.append(launch.Way("naive", "one pass is faster in a measurement", (0, table.shape[0])))
-        pages = _pages(table, index) if device.type == "cuda" and not launch.capturing(device) else -1
     made: Dict[Tuple[Any, ...], _Launches] = {
         (one.strategy, *shape): _launches(row, vector, one, shape)
         for one in ways for shape in shapes.copies(one.shapes, row // vector)}
@@ -97,9 +83,9 @@ def _fastest(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tenso
         return _copy(table, index, to, made[shape])
 
     work = ("copy", way.shapes, way.on_host, row, vector, table.element_size(), min(2, table.dim()),
-            index.element_size(), pages, tuning.size_class(index.numel()),
+            index.element_size(), round(8 * way.concentration), tuning.size_class(index.numel()),
             tuning.size_class(table.numel() * table.element_size()))
-    shape = tuning.pick(device, work, [*made, *([None] if or_others else [])], run)
+    shape = tuning.pick(table.device, work, [*made, *([None] if or_others else [])], run)
     return None if shape is None else made[shape]
 
 
@@ -121,7 +107,7 @@ def _prepare(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tenso
     if why or index.numel() == 0 or table.numel() == 0 or index.device != table.device:
         return None  # without anything to copy, and for errors: as PyTorch does it
     vector = vector_bytes(launch.row_bytes(table), table, *(() if out is None else (out,)))
-    way = launch.choose("gather_rows", table, job(table, index), strategy, False)
+    way = launch.choose("gather_rows", table, job(table, index), strategy, False, index)
     if way is None:
         return None
     found = _fastest(table, index, out, way, vector, not strategy and not way.on_host)

@@ -18,7 +18,7 @@ import torch
 
 import reach
 from reach._locks import Lock
-from reach.torch import compiled, fallback, host, kernels, shapes, streams
+from reach.torch import compiled, concentration, fallback, host, kernels, shapes, streams
 from reach.torch.planning import HostJob, Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
 from reach.torch.shapes import Shape
 
@@ -42,7 +42,7 @@ class Way:
     reach together. Without both, the tables are processed one by one. In windows with runs `window_of_sm` has the first
     table of an SM's run. `on_host` means that the GPU reads the table over its link. If its bounds are on the device, a
     naive way is a launch in one window, with few programs. `in_flight` is the number of bytes of a table at the host that
-    a launch on a part of the SMs keeps in flight."""
+    a launch on a part of the SMs keeps in flight. `concentration` belongs to the sample by which the way was planned."""
     strategy: str
     reason: str
     bounds: Tuple[int, ...] = ()
@@ -52,6 +52,7 @@ class Way:
     runs: Tuple[Tuple[int, int], ...] = ()
     on_host: bool = False
     in_flight: int = IN_FLIGHT
+    concentration: float = 0.0
 
     @property
     def shapes(self) -> str:
@@ -276,9 +277,11 @@ def _make(table: torch.Tensor, job: Job, strategy: str) -> Way:
                sm_count=facts(device)[1], in_flight=in_flight)
 
 
-def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_is_as_good: bool) -> Optional[Way]:
+def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_is_as_good: bool,
+           index: Optional[torch.Tensor] = None) -> Optional[Way]:
     """Returns the way to run an operation, or None if the stock operator is used, after a warning with the reason. With
-    `strategy` "" the plan decides. Raises RuntimeError if a requested strategy is not available."""
+    `strategy` "" the plan decides. It includes the concentration of the index if this is given and matters, which waits
+    for the device. Raises RuntimeError if a requested strategy is not available."""
     if strategy not in ("", STOCK, *STRATEGIES):
         raise ValueError(f"strategy must be one of stock, {', '.join(STRATEGIES)}, not {strategy!r}")
     if strategy == STOCK:
@@ -286,6 +289,9 @@ def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_i
     kind = host.kind_of(table) if table.device.type == "cuda" or INTERPRETED else ""
     try:
         way = _way(table, HostJob.of(job, kind) if kind else job, strategy)
+        if index is not None and not (strategy or kind or way.strategy == "naive" or capturing(table.device)):
+            found = concentration.measure(table.shape[0], job.row_bytes, index)
+            way = _way(table, dataclasses.replace(job, concentration=found), strategy)
     except NoPlan as why:
         if strategy:
             raise RuntimeError(f"reach.torch.{operation}: cannot use strategy {strategy}: {why}") from why
@@ -310,7 +316,8 @@ def _way(table: torch.Tensor, job: Job, strategy: str) -> Way:
                 raise NoPlan("the first call for a table of this size is inside the capture of a CUDA graph; call "
                              "the function once before")
             way = _make(table, job, strategy)
-            way = _ways[key] = dataclasses.replace(way, on_host=isinstance(job, HostJob))
+            way = _ways[key] = dataclasses.replace(way, on_host=isinstance(job, HostJob),
+                                                   concentration=job.concentration)
     return way
 
 

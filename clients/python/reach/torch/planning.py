@@ -20,7 +20,8 @@ HOST_KINDS = {"managed": ("managed-host",), "vmm": ("host-virtual",),
               "pinned": ("host-registered-huge", "host-pinned", "host-registered")}
 TRITON_LAUNCH_US = 20.0  # of the CPU; passes that are shorter wait for their launches
 MORE_LAUNCHES = 2  # of windows or of two scopes, than of one pass: a second pass or the queues, and the sum of the parts
-_OPTIONAL = ("written_bytes", "accesses", "launch_us")  # of no effect on the result: only on how well it is predicted
+# Parameters of no effect on the result: only on how well it is predicted.
+_OPTIONAL = ("written_bytes", "accesses", "launch_us", "concentration")
 
 
 class NoPlan(Exception):
@@ -32,7 +33,7 @@ class Job:
     """The accesses of an operation: `accesses` rows of `row_bytes` at random in a table of `table_bytes`. Per access,
     `input_bytes` are read and `written_bytes` written in order, and `output_bytes` are sums that each window or scope
     has a part of. `in_step` means that two windows work on an access at nearly the same time. Their parts of
-    `output_bytes` then meet in the L2 and are moved once."""
+    `output_bytes` then meet in the L2 and are moved once. `concentration` is how unequally often pages are read."""
     table_bytes: int
     row_bytes: int
     accesses: int
@@ -41,11 +42,12 @@ class Job:
     written_bytes: float = 0.0
     output_bytes: float = 0.0
     in_step: bool = False
+    concentration: float = 0.0
 
     def parameters(self) -> Dict[str, Any]:
         words: Dict[str, Any] = {"bytes": self.table_bytes, "access": self.access,
                                  "element": self.row_bytes, "input_bytes": float(self.input_bytes)}
-        for name in ("written_bytes", "output_bytes"):
+        for name in ("written_bytes", "output_bytes", "concentration"):
             if getattr(self, name) > 0:
                 words[name] = float(getattr(self, name))
         return {**words, "accesses": self.rounded(), "launch_us": LAUNCH_US}

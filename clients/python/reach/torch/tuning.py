@@ -19,7 +19,7 @@ import triton
 
 from reach._locks import Lock
 
-VERSION = f"3, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 3 counts changes of kernels
+VERSION = f"4, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 4 counts changes of kernels
 LARGEST_FILE = 1 << 22  # bytes; a longer file is damaged
 ROUNDS = 5
 ROUND_US = 100.0        # shorter launches are repeated in a round
