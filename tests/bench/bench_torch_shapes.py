@@ -252,7 +252,8 @@ def compile_reach(case, table, index, offsets, out):
 def candidates(case, table, out, strategy):
     """Returns the shapes from which reach.torch chooses."""
     if case.kind == "rows":
-        return shapes.copies(strategy, case.row // gather.vector_bytes(case.row, table, out))
+        vector = gather.vector_bytes(case.row, table, out)
+        return shapes.copies(strategy, case.row // vector, vector)
     return shapes.bags(strategy, case.row // gather.vector_bytes(case.row, table), bag.typical(case.count, case.bags))
 
 

@@ -73,7 +73,7 @@ def any_shape(ahead=0):
     launch.forget()  # another plan
     shapes.ahead = lambda row: ahead
     return shapes.forced(shapes.Shape(rng.choice((16, 64, 256)), 4, rng.choice((1, 2)), rng.choice((1, 2, 5)),
-                                      rng.choice((1, 3, 8))))
+                                      rng.choice((1, 3, 8)), rng.choice((0, 0, 4, 16, 64))))
 
 
 @case
@@ -186,6 +186,40 @@ def the_shape_of_a_launch_does_not_change_the_bits_of_sums():
                 found.append(bag.embedding_bag(table, index, strategy="naive"))
         for other in found[1:]:
             same_bits(found[0], other)
+
+
+@case
+def bags_in_tiles_have_the_bits_of_bags_in_pieces():
+    """Rows have at least 17 vectors, so a bag has one sum. All candidates of a call are compared."""
+    for turn in range(common.count(8)):
+        dtype = (torch.float32, torch.float64, torch.float16, torch.bfloat16)[turn % 4]
+        rows, width = rng.randrange(1, 60), rng.choice((17, 33, 129)) * 16 // dtype.itemsize + rng.choice((0, 1, 2))
+        table = torch.randn(rows * width + 1).to(dtype)[rng.randrange(2):][:rows * width].view(rows, width)
+        index = random_index(rows, rng.randrange(1, 80))
+        index[rng.randrange(index.numel())] = rng.choice((0, rows, -1))  # may be outside of the table
+        ends = [0] + sorted(rng.randrange(index.numel() + 1) for _ in range(rng.randrange(1, 5)))
+        weights = random_table(dtype, index.numel()) if rng.random() < 0.5 else None
+        mode = "sum" if weights is not None else rng.choice(("sum", "mean"))
+        row = width * dtype.itemsize
+        vectors = row // gather.vector_bytes(row, table)
+        assert shapes.bag_lanes(vectors, 1000) == 1
+        candidates = shapes.bags("naive", vectors, bag.typical(index.numel(), len(ends)))
+        tiled = [one for one in candidates if one.tile]
+        assert 0 < len(tiled) < len(candidates)
+        strategy = rng.choice(("naive", "scopes"))
+        plan, results = random_plan(None, planning.Job(rows * row, row, index.numel(), 8.0)), []
+        before, launch.plan = launch.plan, lambda device, job, plan=plan: plan
+        try:
+            for shape in (candidates[0], *rng.sample(tiled, min(3, len(tiled)))):
+                launch.forget()
+                with shapes.forced(shape):
+                    results.append(bag.embedding_bag(table, index, torch.tensor(ends, dtype=index.dtype), mode,
+                                                     weights, strategy=strategy))
+        finally:
+            launch.plan = before
+            launch.forget()
+        for other in results[1:]:
+            same_bits(results[0], other)
 
 
 @case

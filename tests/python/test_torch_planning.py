@@ -335,11 +335,15 @@ def candidates_are_distinct_and_fill_their_warps():
                 for one in found:
                     assert one.items & (one.items - 1) == 0 and one.warps & (one.warps - 1) == 0
             for one in shapes.copies(strategy, vectors):
-                assert one.items >= 32 * one.warps and vectors * one.items < 1 << 32
+                assert one.items >= 32 * one.warps and vectors * one.items < 1 << 32 and one.items >= one.tile
             for one in shapes.bags(strategy, vectors, rows):
-                assert one.items * lanes >= 32 * one.warps and 1 <= one.step <= shapes.MOST_STEPS
+                assert one.items * lanes >= 32 * one.warps and one.tile in (0, one.items)
+                assert 1 <= one.step <= (32 if one.tile else shapes.MOST_STEPS)
                 trips = -(-rows // (lanes * one.step))
-                assert trips * one.step * lanes < rows + lanes * trips, "a trip has at most one idle step"
+                assert one.tile or trips * one.step * lanes < rows + lanes * trips, "a trip has at most one idle step"
+            tiled = [one.tile for one in shapes.copies(strategy, vectors) if one.tile]
+            assert bool(tiled) == (strategy in ("naive", "scopes") and vectors & (vectors - 1) != 0)
+            assert all(-(-vectors // tile) * tile < 2 * vectors for tile in tiled), "most lanes work"
 
 
 # Code that replaces PyTorch and Triton by modules without functions.

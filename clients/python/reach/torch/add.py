@@ -56,7 +56,8 @@ def _launch(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, stra
         table.index_add_(0, index, source)
         return False
     way, shape, width, kept = found
-    launch.run(way, kernels.add_scope, kernels.add_windows, index.numel() * width, shape, kept, index.contiguous(),
+    pieces = shapes.Pieces(width, shape.items).of(index.numel())
+    launch.run(way, kernels.add_scope, kernels.add_windows, pieces, shape, kept, index.contiguous(),
                source.contiguous(), table, index.numel(), width, piece_bytes=shape.items * table.element_size(),
                SHIFT=kernels.shift(width), BLOCK=shape.items)
     return True

@@ -52,6 +52,8 @@ class _Launches(NamedTuple):
     """The data that does not change between calls with tensors of the same kind. A row has `vectors` vectors."""
     way: launch.Way
     shape: shapes.Shape
+    scope: Any
+    pieces: shapes.Pieces
     vectors: int
     piece_bytes: int
     constants: Dict[str, Any]
@@ -76,19 +78,28 @@ class _Bags(NamedTuple):
         return self.table.new_empty((self.bags, self.table.shape[1]))
 
 
-def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, rows: int) -> _Launches:
+def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, rows: int,
+              even: bool = True) -> _Launches:
     table = call.table
     vectors = launch.row_bytes(table) // vector
     lanes = shapes.bag_lanes(vectors, rows)
-    return _Launches(way, shape, vectors, shape.items * lanes * shape.step * vector, {
-        "RAGGED": call.offsets is not None, "W": vector // table.element_size(), "BLOCK": shape.items, "LANES": lanes,
-        "STEPS": shape.step, "WEIGHTED": call.weights is not None, "MEAN": call.mean,
-        "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32}, {})
+    constants: Dict[str, Any] = {
+        "RAGGED": call.offsets is not None, "W": vector // table.element_size(), "STEPS": shape.step,
+        "WEIGHTED": call.weights is not None, "MEAN": call.mean,
+        "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32}
+    if shape.tile and lanes == 1 and way.bounds_there is None:
+        constants.update(TILE=shape.tile, WHOLE=vectors <= shape.tile, EVEN=even)
+        scope, pieces = kernels.bag_tiles, shapes.Pieces(1, 1, -(-vectors // shape.tile))
+    else:
+        constants.update(BLOCK=shape.items, LANES=lanes)
+        scope, pieces = kernels.bag_scope, shapes.Pieces(vectors, shape.items)
+    return _Launches(way, shape, scope, pieces, vectors, shape.items * lanes * shape.step * vector, constants, {})
 
 
-def _prepare(call: _Bags, rows: int, strategy: str, whole: bool) -> Optional[_Launches]:
+def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> Optional[_Launches]:
     """Prepares the launches for `rows` rows in all bags, which are the whole index or a part. Returns None if the stock
-    operator is used instead. The stock operator waits for the device if bags are a part of the index."""
+    operator is used instead. The stock operator waits for the device if bags are a part of the index. `even` means that
+    the rows of the result are a multiple of 16 numbers apart, or adjacent."""
     table, index = call.table, call.index
     why = launch.unfit(table) or ("" if table.dtype in DTYPES else f"{table.dtype} is not a floating type")
     if why and strategy not in ("", launch.STOCK):
@@ -104,7 +115,7 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool) -> Optional[_La
         return None
     vectors, each = launch.row_bytes(table) // vector, typical(rows, call.bags)
     made: Dict[Tuple[Any, ...], _Launches] = {
-        shape: _launches(call, vector, way, shape, each) for shape in shapes.bags(way.shapes, vectors, each)}
+        shape: _launches(call, vector, way, shape, each, even) for shape in shapes.bags(way.shapes, vectors, each)}
     out: Optional[torch.Tensor] = None
 
     def run(shape: tuning.Candidate) -> torch.Tensor:
@@ -131,7 +142,7 @@ def _run(call: _Bags, out: torch.Tensor, found: _Launches) -> torch.Tensor:
     parts = out if way.parts == 1 else out.new_empty(
         (way.parts, *out.shape), dtype=torch.float64 if table.dtype == torch.float64 else torch.float32)
     last = call.length if call.offsets is None else bags if call.has_end else bags - 1
-    launch.run(way, kernels.bag_scope, kernels.bag_windows, bags * found.vectors, found.shape, found.kept,
+    launch.run(way, found.scope, kernels.bag_windows, found.pieces.of(bags), found.shape, found.kept,
                index.contiguous(), index if call.offsets is None else call.offsets.contiguous(),
                index if call.weights is None else call.weights.contiguous(), table, parts, parts.stride(-2),
                bags, last, index.numel(), found.vectors, piece_bytes=found.piece_bytes, numbered=True,
@@ -176,11 +187,11 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
     count, bags = rows or index.numel(), call.bags
     if index.numel() == 0 or table.numel() == 0:
         return table.new_zeros((bags, table.shape[1])) if out is None else out.zero_()
-    whole = rows is None or offsets is None
+    whole, even = rows is None or offsets is None, out is None or out.stride(0) % 16 == 0
     found: Optional[_Launches] = remembered(
         (table,), index, count, bags, (None if weights is None else weights.device,
-                                       None if offsets is None else offsets.device, mean, strategy, whole),
-        lambda: _prepare(call, count, strategy, whole))
+                                       None if offsets is None else offsets.device, mean, strategy, whole, even),
+        lambda: _prepare(call, count, strategy, whole, even))
     if found is None:
         if out is not None and offsets is not None:
             index, offsets, weights = _cut(index, offsets, weights)

@@ -39,6 +39,8 @@ class _Launches(NamedTuple):
     """The data that does not change between calls with tensors of the same kind. A vector has `vector` bytes."""
     way: launch.Way
     shape: shapes.Shape
+    scope: Any
+    pieces: shapes.Pieces
     vector: int
     vectors: int
     ahead: int
@@ -47,14 +49,21 @@ class _Launches(NamedTuple):
 
 
 def _launches(row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _Launches:
-    vectors = row // vector
-    constants = {"SHIFT": kernels.shift(vectors), "W": vector // _WORDS[vector].itemsize, "BLOCK": shape.items}
-    return _Launches(way, shape, vector, vectors, shapes.ahead(row) * vectors, constants, {})
+    vectors, tiled = row // vector, shape.tile > 0 and way.bounds_there is None
+    constants: Dict[str, Any] = {"W": vector // _WORDS[vector].itemsize}
+    if tiled:
+        rows = max(1, shape.items // shape.tile)
+        constants.update(TILE=shape.tile, ROWS=rows, WHOLE=vectors <= shape.tile)
+        scope, pieces = kernels.copy_tiles, shapes.Pieces(1, rows, -(-vectors // shape.tile))
+    else:
+        constants.update(SHIFT=kernels.shift(vectors), BLOCK=shape.items)
+        scope, pieces = kernels.copy_scope, shapes.Pieces(vectors, shape.items)
+    return _Launches(way, shape, scope, pieces, vector, vectors, shapes.ahead(row) * vectors, constants, {})
 
 
 def _copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, found: _Launches) -> torch.Tensor:
     count = index.numel()
-    launch.run(found.way, kernels.copy_scope, kernels.copy_windows, count * found.vectors, found.shape, found.kept,
+    launch.run(found.way, found.scope, kernels.copy_windows, found.pieces.of(count), found.shape, found.kept,
                index.contiguous(), table, out, count, found.vectors, words=_WORDS[found.vector],
                piece_bytes=found.shape.items * found.vector, ahead=found.ahead, **found.constants)
     return out
@@ -71,7 +80,7 @@ def _fastest(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tenso
         ways.append(launch.Way("naive", "one pass is faster in a measurement", (0, table.shape[0])))
     made: Dict[Tuple[Any, ...], _Launches] = {
         (one.strategy, *shape): _launches(row, vector, one, shape)
-        for one in ways for shape in shapes.copies(one.shapes, row // vector)}
+        for one in ways for shape in shapes.copies(one.shapes, row // vector, vector)}
     to = out
 
     def run(shape: tuning.Candidate) -> torch.Tensor:

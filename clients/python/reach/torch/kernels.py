@@ -150,6 +150,31 @@ def copy_scope(index, table, out, count, vectors, lo, hi, SHIFT: tl.constexpr, W
     _store_vectors(out, piece, v, here, BLOCK, W)
 
 
+@triton.jit
+def _tile(piece, vectors, W: tl.constexpr, TILE: tl.constexpr, WHOLE: tl.constexpr):
+    """Returns (the rows or the bag of a piece; the words of a row in its tile). A row has one tile if WHOLE."""
+    c = tl.arange(0, TILE * W)
+    if WHOLE:
+        of = piece
+    else:
+        several = tl.cdiv(vectors, TILE)
+        of = piece // several
+        c += (piece - of * several) * (TILE * W)
+    return of.to(tl.int64), c
+
+
+@triton.jit(do_not_specialize=["count", "vectors", "lo", "hi"])
+def copy_tiles(index, table, out, count, vectors, lo, hi, W: tl.constexpr, TILE: tl.constexpr, ROWS: tl.constexpr,
+               WHOLE: tl.constexpr):
+    """Copies tiles of TILE vectors of ROWS rows. It needs no division, but its last tile of a row has idle lanes."""
+    piece, c = _tile(tl.program_id(0), vectors, W, TILE, WHOLE)
+    first, r, words = piece * ROWS, tl.arange(0, ROWS), vectors * W
+    i = tl.load(index + first + r, mask=r < count - first, other=-1).to(tl.int64)
+    mask = ((i >= lo) & (i < hi))[:, None] & (c < words)[None, :]
+    v = tl.load(table + ((i * words)[:, None] + c[None, :]), mask=mask)
+    tl.store(out + first * words + ((r * words)[:, None] + c[None, :]), v, mask=mask)
+
+
 @triton.jit(do_not_specialize=["count", "vectors", "pieces", "ahead"])
 def copy_windows(index, table, out, count, vectors, bounds, window_of_sm, queues, pieces, ahead,
                  WINDOWS: tl.constexpr, DRAW: tl.constexpr, SHIFT: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr,
@@ -237,6 +262,36 @@ def bag_scope(index, offsets, weights, table, out, stride, bags, last, total, ve
               WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
     _bag(index, offsets, weights, table, out, stride, bags, last, total, part, tl.program_id(0), lo, hi, vectors,
          RAGGED, W, BLOCK, LANES, STEPS, WEIGHTED, MEAN, SUM)
+
+
+@triton.jit(do_not_specialize=["bags", "last", "total", "vectors", "part", "lo", "hi"])
+def bag_tiles(index, offsets, weights, table, out, stride, bags, last, total, vectors, part, lo, hi,
+              RAGGED: tl.constexpr, W: tl.constexpr, TILE: tl.constexpr, WHOLE: tl.constexpr, STEPS: tl.constexpr,
+              EVEN: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
+    """Does bag_scope with LANES 1. A program adds one tile of the rows of one bag, so an index is loaded once, and no
+    thread divides. The additions are the same, in the same order. If EVEN, `stride` is a multiple of W."""
+    table = tl.multiple_of(table, W * table.dtype.element_ty.primitive_bitwidth // 8)
+    b, c = _tile(tl.program_id(0), vectors, W, TILE, WHOLE)
+    words = vectors * W
+    first, length = _bag_bounds(offsets, b, bags, last, total, RAGGED)
+    sums = tl.zeros([TILE * W], SUM)
+    for start in range(0, length, STEPS):
+        for k in tl.static_range(STEPS):
+            valid = start + k < length
+            p = first + start + k
+            i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
+            mask = c < tl.where((i >= lo) & (i < hi), vectors, 0) * W
+            v = tl.load(table + i * words + c, mask=mask, other=0).to(SUM)
+            if WEIGHTED:
+                weight = tl.load(weights + p, mask=valid, other=0)
+                v = tl.where(mask, v * weight.to(SUM), 0.0)  # 0 x infinity is not 0
+            sums += v
+    if MEAN:
+        sums = sums / tl.maximum(length, 1).to(SUM)
+    at = (part.to(tl.int64) * bags + b) * stride
+    if EVEN:
+        at = tl.multiple_of(at, W)
+    tl.store(out + at + c, sums, mask=c < words)
 
 
 @triton.jit(do_not_specialize=["bags", "last", "total", "vectors", "pieces"])

@@ -328,14 +328,13 @@ def on(device: torch.device) -> ContextManager[Any]:
     return torch.cuda.device(device)
 
 
-def run(way: Way, scope: Any, windows: Any, items: int, shape: Shape, kept: compiled.Kept, *arguments: Any,
+def run(way: Way, scope: Any, windows: Any, pieces: int, shape: Shape, kept: compiled.Kept, *arguments: Any,
         words: Optional[torch.dtype] = None, piece_bytes: int = 0, numbered: bool = False, ahead: Optional[int] = None,
         **constants: Any) -> None:
-    """Makes the launches of a way over `items` items. The kernels are kernels.*_scope and *_windows. `kept` belongs to
+    """Makes the launches of a way over `pieces` pieces. The kernels are kernels.*_scope and *_windows. `kept` belongs to
     this way, shape, and constants. `words` is the type as which a kernel takes all tensors after the first. A program
     has at most `piece_bytes` bytes of the table in flight. With `numbered` each pass also gets its number, after
     `arguments`. Windows that may wait for each other get `ahead` items; 0 means that they do not wait."""
-    pieces = -(-items // shape.items)
     device = arguments[0].device
     in_flight = way.in_flight * (1 if not way.on_host or streams.is_part(device) else WHOLE_GPU)
     at_once = max(1, in_flight // piece_bytes) if way.on_host and piece_bytes else pieces

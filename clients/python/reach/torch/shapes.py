@@ -4,6 +4,7 @@ operations have a table by operation and bytes of a row; tests/gpu/experiments/s
 from __future__ import annotations
 
 import contextlib
+import itertools
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 WARP = 32    # threads
@@ -13,12 +14,25 @@ SECTOR = 32  # bytes that memory moves at least
 class Shape(NamedTuple):
     """`items` per piece and `warps` per program. In windows, `per_sm` programs per SM draw `draw` pieces at a time.
     Items are vectors of copied rows or of the sums of bags, numbers of added rows, and rows or bags of several tables.
-    `step` is the number of rows in flight together, for each thread of a bag, or for each bag of several tables."""
+    `step` is the number of rows in flight together, for each thread of a bag, or for each bag of several tables. If
+    `tile` is not 0, a program of one pass has rows, or one bag, in tiles of this many vectors."""
     items: int
     warps: int
     per_sm: int = 16
     draw: int = 1
     step: int = 64
+    tile: int = 0
+
+
+class Pieces(NamedTuple):
+    """The pieces of rows or bags, each of `each` items, in one of `tiles` tiles. A piece has `items` items."""
+    each: int
+    items: int
+    tiles: int = 1
+
+    def of(self, count: int) -> int:
+        """Returns the number of pieces of this many rows or bags."""
+        return -(-count * self.each // self.items) * self.tiles
 
 
 # (operation, strategy): (largest row in bytes, shape), ascending; the last holds for longer rows too, with fewer items
@@ -79,21 +93,9 @@ _COPIES = ((2, 4), (1, 4), (1, 8), (2, 8), (4, 4), (4, 8))
 _COPIES_IN_WINDOWS = ((4, 8, 8), (1, 8, 6), (2, 8, 6), (4, 4, 8), (8, 4, 8), (16, 4, 8))
 
 
-def copies(strategy: str, vectors: int) -> List[Shape]:
-    """Returns candidates for copies of rows of this many vectors."""
-    if _forced is not None:
-        return [_forced]
-    if strategy == "host":
-        return [Shape(min(2048, max(256, 64 * power_of_2(vectors))), 4)]
-    if strategy == "windows":
-        return [Shape(each * WARP * warps, warps, per_sm) for each, warps, per_sm in _COPIES_IN_WINDOWS]
-    return [Shape(each * WARP * warps, warps) for each, warps in _COPIES]
-
-
-# (warps, vectors that a thread has in flight), the first without a measurement.
-_BAGS = ((2, 8), (1, 8), (4, 8), (1, 4), (4, 4), (2, 16))
-MOST_STEPS = 8
-WARPS_OF_SM = 32  # that programs in windows have on an SM
+# (bytes of a thread, warps) of copies in tiles.
+_TILES = ((32, 4), (64, 4), (16, 8), (32, 8), (8, 4))
+LONGEST_TILE = 512  # vectors
 
 
 def power_of_2(number: int) -> int:
@@ -101,13 +103,59 @@ def power_of_2(number: int) -> int:
     return 1 << number.bit_length() - 1
 
 
+def tiles(vectors: int) -> List[int]:
+    """Returns sizes of tiles for rows of this many vectors: a whole row, and a part if it leaves fewer lanes idle."""
+    whole = 1 << (vectors - 1).bit_length()
+    lanes = {tile: -(-vectors // tile) * tile for tile in (128, 64, 32)}
+    part = next(tile for tile in lanes if lanes[tile] <= 1.1 * min(lanes.values()))
+    return [*[whole] * (whole <= LONGEST_TILE), *[part] * (lanes[part] < 0.9 * whole or whole > LONGEST_TILE)]
+
+
+def _copies_in_tiles(vectors: int, vector: int) -> List[Shape]:
+    found = [Shape(max(1, nbytes // vector) * WARP * warps, warps, tile=tile)
+             for tile in tiles(vectors) for nbytes, warps in (_TILES if tile >= vectors else _TILES[:3])]
+    return list(dict.fromkeys(one for one in found if one.items >= one.tile))
+
+
+def copies(strategy: str, vectors: int, vector: int = 16) -> List[Shape]:
+    """Returns candidates for copies of rows of this many vectors of `vector` bytes. Tiles need no division, so they
+    compete if the number of vectors is not a power of two."""
+    if _forced is not None:
+        return [_forced]
+    if strategy == "host":
+        return [Shape(min(2048, max(256, 64 * power_of_2(vectors))), 4)]
+    if strategy == "windows":
+        return [Shape(each * WARP * warps, warps, per_sm) for each, warps, per_sm in _COPIES_IN_WINDOWS]
+    found = [Shape(each * WARP * warps, warps) for each, warps in _COPIES]
+    return found if power_of_2(vectors) == vectors else found + _copies_in_tiles(vectors, vector)
+
+
+# (warps, vectors that a thread has in flight), the first without a measurement.
+_BAGS = ((2, 8), (1, 8), (4, 8), (1, 4), (4, 4), (2, 16))
+MOST_STEPS = 8
+WARPS_OF_SM = 32  # that programs in windows have on an SM
+# (warps, rows in flight, vectors of a thread at most) of bags in tiles.
+_BAG_TILES = ((1, 4, 32), (1, 8, 8), (4, 4, 16), (4, 8, 4), (1, 32, 2), (4, 32, 2))
+
+
 def bag_lanes(vectors: int, rows: int) -> int:
     """Returns the threads that share a vector of the sums of bags of `rows` rows: a warp loads whole rows."""
     return min(power_of_2(rows), max(1, WARP >> (vectors - 1).bit_length()))
 
 
+def _bags_in_tiles(vectors: int, rows: int) -> List[Shape]:
+    """Returns candidates for bags whose rows are added one after another. A program has a bag, or a tile of it."""
+    found = []
+    for tile, (warps, flight, most) in itertools.product(tiles(vectors), _BAG_TILES):
+        step = min(rows, flight)
+        if WARP * warps <= tile <= WARP * warps * most:
+            found.append(Shape(tile, warps, step=step, tile=tile))
+    return list(dict.fromkeys(found))
+
+
 def bags(strategy: str, vectors: int, rows: int) -> List[Shape]:
-    """Returns candidates for sums of bags of `rows` rows of this many vectors. Steps are divided evenly over trips."""
+    """Returns candidates for sums of bags of `rows` rows of this many vectors. Without tiles, steps are divided evenly
+    over trips."""
     if _forced is not None:
         return [_forced]
     lanes = bag_lanes(vectors, rows)
@@ -118,6 +166,8 @@ def bags(strategy: str, vectors: int, rows: int) -> List[Shape]:
         step = -(-each // -(-each // most))
         items = max(1, WARP * warps * power_of_2(max(1, flight // step)) // lanes)
         found.append(Shape(items, warps, WARPS_OF_SM // warps, max(1, 4 // warps), step))
+    if strategy in ("naive", "scopes") and lanes == 1 and vectors > WARP // 2:
+        found += _bags_in_tiles(vectors, rows)
     return list(dict.fromkeys(found))
 
 
