@@ -1,7 +1,8 @@
 /* strategy.h: ranks the strategies of a job. The planner takes the description of a job and returns
  * an option for each strategy. The functions are pure, allocate nothing, and may be called on any
  * thread. libreach links this module too. A call takes some microseconds if the caller passes the
- * id of the fingerprint (see placement.h).
+ * id of the fingerprint (see placement.h), and some tens more for concentrated accesses to one
+ * allocation.
  *
  *   naive        one pass, any SM anywhere
  *   scopes       one pass for each TLB scope (Karnagel 2017, section 5)

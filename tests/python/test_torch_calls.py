@@ -208,7 +208,8 @@ def a_plan_has_the_concentration_of_the_first_index():
         return 0.5
 
     calls = (lambda i: rt.gather_rows(table, i), lambda i: rt.embedding(table, i.view(4, 4)),
-             lambda i: rt.embedding_bag(table, i, torch.arange(0, 16, 4)))
+             lambda i: rt.embedding_bag(table, i, torch.arange(0, 16, 4)),
+             lambda i: rt.embedding_bag(table, i.view(4, 4)))
     concentration.measure = measure
     try:
         for strategy in ("windows", "scopes", "naive"):

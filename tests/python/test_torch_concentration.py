@@ -125,9 +125,11 @@ def any_index_has_a_concentration():
     for count in (0, 1, 127, 128, 1000, 16383, 16384, 16385, 70001):
         index = torch.randint(0, rows, (count,))
         outside = torch.cat([index, index + rows, -1 - index])
-        for given in (index, outside, index * 0, index * 0 - 1):
+        for given in (index, outside, index * 0, index * 0 - 1, outside.view(3, count), outside.view(3, count).T):
             assert 0 <= concentration.measure(rows, row, given) <= 1, count
         assert count < 128 or concentration.measure(rows, row, index * 0) > 0.9
+    index = draw("u^3", rows, 1 << 18)
+    assert concentration.measure(rows, row, index.view(1 << 12, 1 << 6)) == concentration.measure(rows, row, index) > 0.5
     assert concentration.measure(1000, 4, torch.randint(0, 1000, (5000,))) == 0  # the table is one page
     assert concentration.measure(1 << 40, 1 << 10, torch.randint(0, 1 << 40, (5000,))) >= 0
 

@@ -70,8 +70,8 @@ def _in_runs(table_rows: int, row_bytes: int, index: torch.Tensor, part: int) ->
 
 
 def measure(table_rows: int, row_bytes: int, index: torch.Tensor) -> float:
-    """Returns the concentration of the reads of a table, from 0 to 1, from a sample of at most 16384 indices of one
-    dimension. Returns 0 if the sample or the table is small. Waits for the device."""
+    """Returns the concentration of the reads of a table, from 0 to 1, from a sample of at most 16384 indices. Returns 0
+    if the sample or the table is small. Waits for the device."""
     size = table_rows * row_bytes
     part = PAGE
     while size > PARTS * part:
@@ -79,7 +79,7 @@ def measure(table_rows: int, row_bytes: int, index: torch.Tensor) -> float:
     parts = -(-size // part)
     if index.numel() < 2 * RUN or parts < 2 * RUN:
         return 0.0
-    times = _in_runs(table_rows, row_bytes, index, part)
+    times = _in_runs(table_rows, row_bytes, index.reshape(-1), part)
     runs = len(times) - 1
     absent = [(k, number, 1.0) for k, number in enumerate(times) if k and number]
     touched = new = 0.0
