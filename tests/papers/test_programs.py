@@ -66,6 +66,27 @@ def a_measured_gpu_is_a_machine():
 
 
 @case
+def misses_agree_with_the_measured_speed():
+    """The misses of a launch that misses limit are its time per line, divided by the cost of a miss."""
+    with open(os.path.join(ROOT, "docs", "lab-programs.md"), encoding="utf-8") as file:
+        page = file.read()
+    for name in ("gups-large", "hash-join", "kmers"):
+        with open(os.path.join(TRACES, name + ".json"), encoding="utf-8") as file:
+            stored = json.load(file)
+        equal(stored["report"]["verdict"], "limited", name)
+        status, text, log = run(os.path.join(common.BUILD, "reach-lab"), "what-if", "--json", "--only", "as-it-is",
+                                os.path.join(TRACES, "fingerprint.json"), trace(name))
+        equal((status, log), (0, ""), text)
+        answer = json.loads(text)
+        share = answer["rows"][0]["walk_share"]
+        lines = stored["launch"]["warp_accesses"] * answer["accesses"] / answer["records"]
+        by_speed = stored["report"]["measured_ns"] / lines / answer["miss_ns"]
+        assert abs(share / by_speed - 1) < 0.05, (name, share, by_speed)
+        cells = f"| {100 * share:.2f} | {100 * stored['report']['misses']:.2f} | {100 * by_speed:.2f} | {100 * (share / by_speed - 1):+.1f} % |"
+        assert re.search(rf"^\| {name} \|.*{re.escape(cells)}", page, re.M), (name, cells)
+
+
+@case
 def compaction_needs_divergent_blocks():
     if common.SANITIZED:
         return

@@ -92,3 +92,26 @@ enum status machine_from_fingerprint(const struct fingerprint *fp, struct sim_de
         return err_set(err, STATUS_INCONCLUSIVE, "the entries of the window level are unknown");
     return STATUS_OK;
 }
+
+bool machine_data_cache(const struct fingerprint *fp, const struct sim_desc *machine,
+                        struct sim_desc *out)
+{
+    const struct cache_facts *l1 = &fp->caches[CACHE_L1];
+    struct sim_level *level = &out->levels[0];
+    *out = (struct sim_desc){.seed = 1, .sm_count = machine->sm_count, .level_count = 1};
+    if (!IS_KNOWN(l1->fits_bytes) || !IS_KNOWN(l1->line_bytes) || l1->line_bytes.v == 0 ||
+        l1->fits_bytes.v < l1->line_bytes.v ||
+        l1->fits_bytes.v / l1->line_bytes.v > SIM_MAX_ENTRIES)
+        return false;
+    level->entry_bytes = l1->line_bytes.v;
+    level->entries = (uint32_t)(l1->fits_bytes.v / l1->line_bytes.v);
+    level->walkers = 1;
+    level->sectors = 1;
+    level->run_count = 1;
+    level->runs[0] = (struct sim_run){level->entries, 1};
+    level->policy = l1->replacement == REPLACEMENT_NOT_LRU ? SIM_RANDOM : SIM_LRU;
+    level->instance_count = machine->sm_count;
+    for (uint32_t i = 0; i < machine->sm_count; i++)
+        level->instance_of_sm[i] = (uint16_t)i;
+    return true;
+}

@@ -13,4 +13,10 @@
 enum status machine_from_fingerprint(const struct fingerprint *fp, struct sim_desc *out,
                                      struct err *err);
 
+/* Describes the data cache of each SM as level 1 of a machine, whose entries are lines. The size is
+ * the longest footprint that fits, at the measured division between cache and shared memory.
+ * Returns false if the fingerprint lacks this footprint. */
+bool machine_data_cache(const struct fingerprint *fp, const struct sim_desc *machine,
+                        struct sim_desc *out);
+
 #endif

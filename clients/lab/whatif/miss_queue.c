@@ -129,6 +129,7 @@ struct simulation {
     struct sim_mmu *mmu;
     uint32_t level_count, entry_shift;
     uint64_t walked;
+    uint64_t walk_ps;   /* time between two walks of the groups that make accesses */
     uint64_t server_ps; /* time at which the walker of the GPU is free */
     uint32_t heap_count;
     uint16_t heap[REACH_MAX_SMS]; /* groups by at_ps; the earliest group is the root */
@@ -210,7 +211,7 @@ static void start_walk(struct simulation *x, struct group *g, uint32_t id, uint6
                        uint64_t now_ps)
 {
     struct walk_list *w = &g->walks;
-    x->server_ps = (x->server_ps > now_ps ? x->server_ps : now_ps) + x->queue->walk_ps;
+    x->server_ps = (x->server_ps > now_ps ? x->server_ps : now_ps) + x->walk_ps;
     w->ready_ps[w->count] = x->server_ps + x->queue->latency_ps[id];
     g->ready_ps = w->ready_ps[w->count] < g->ready_ps ? w->ready_ps[w->count] : g->ready_ps;
     add_walk(w, (uint32_t)(va >> x->entry_shift), (uint32_t)(va >> x->queue->page_shift));
@@ -382,6 +383,8 @@ enum status miss_queue_count(const struct miss_queue *q, const struct sim_desc *
     x->queue = q;
     x->s = s;
     x->mmu = mmu;
+    x->walk_ps = q->walk_ps * last->instance_count /
+                 (s->group_count > 0 ? s->group_count : last->instance_count);
     x->level_count = machine->level_count;
     while (last->entry_bytes >> (x->entry_shift + 1) > 0)
         x->entry_shift++;

@@ -1,12 +1,14 @@
 /* stream.c: deals blocks to SMs and sorts accesses in buffers. There is no clock: the SMs take
- * turns, and each turn is one record. A level depends on the order of its own accesses only. The
+ * turns, and each turn is one line. A level depends on the order of its own accesses only. The
  * order between SMs of different groups has no effect. The order between SMs of a group has little
  * effect.
  */
 #include "clients/lab/whatif/stream.h"
 
 #include "base/rng.h"
+#include "gpu/sim/sim_mmu.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +27,9 @@ static enum status allocate_stream(struct stream *s, size_t room, struct err *er
 
 enum status stream_new(const struct stream *like, struct stream *out, struct err *err)
 {
-    *out = (struct stream){.unit_shift = like->unit_shift, .range_bytes = like->range_bytes};
+    *out = (struct stream){.group_count = like->group_count,
+                           .unit_shift = like->unit_shift,
+                           .range_bytes = like->range_bytes};
     return allocate_stream(out, like->count > 0 ? like->count : 1, err);
 }
 
@@ -37,19 +41,69 @@ void stream_free(struct stream *take)
     *take = (struct stream){0};
 }
 
+/* ---- SMs ---- */
+
+static uint64_t launched_blocks(const struct trace *t)
+{
+    uint64_t blocks = 0;
+    for (uint32_t i = 0; i < t->kernel_count; i++) {
+        const uint32_t *grid = t->kernels[i].grid;
+        const uint64_t all = (uint64_t)grid[0] * grid[1] * grid[2];
+        if (all == 0)
+            return 0;
+        blocks += all;
+    }
+    return blocks;
+}
+
+static uint32_t largest_group(const uint32_t *sms, uint32_t groups)
+{
+    uint32_t largest = 0;
+    for (uint32_t i = 1; i < groups; i++)
+        largest = sms[i] > sms[largest] ? i : largest;
+    return largest;
+}
+
+uint32_t stream_sms(const struct trace *t, const struct sim_desc *machine,
+                    uint16_t out[REACH_MAX_SMS], uint32_t *out_groups)
+{
+    const struct sim_level *last = &machine->levels[machine->level_count - 1];
+    const uint64_t launched = launched_blocks(t);
+    const double share = launched > 0 ? (double)t->block_count / (double)launched : 1;
+    const double groups = fmax(1, round(share * last->instance_count));
+    uint32_t sms[REACH_MAX_SMS] = {0};
+    bool is_used[REACH_MAX_SMS] = {false};
+    uint32_t count = 0;
+    *out_groups = groups < last->instance_count ? (uint32_t)groups : last->instance_count;
+    for (uint32_t i = 0; i < machine->sm_count; i++)
+        sms[last->instance_of_sm[i]]++;
+    for (uint32_t i = 0; i < *out_groups; i++) {
+        const uint32_t group = largest_group(sms, last->instance_count);
+        is_used[group] = true;
+        sms[group] = 0;
+    }
+    for (uint32_t i = 0; i < machine->sm_count; i++) {
+        if (is_used[last->instance_of_sm[i]])
+            out[count++] = (uint16_t)i;
+    }
+    return count;
+}
+
 /* ---- dealing ---- */
 
 struct running_warp {
     uint32_t warp;
     uint32_t done; /* number of records that were issued */
+    uint32_t line; /* number of lines of the next record that were issued */
     uint32_t block;
 };
 
 struct dealer {
     const struct trace *t;
     struct stream *out;
-    uint32_t sm_blocks;
-    uint32_t page_shift; /* log2 of the units per page */
+    const struct stream_rules *rules;
+    struct sim_mmu *data_cache; /* NULL if there is none */
+    uint32_t page_shift;        /* log2 of the units per page */
     uint32_t next_block;
     uint32_t *left; /* unfinished warps of each block */
     struct sm {
@@ -98,7 +152,7 @@ static bool start_block(struct dealer *d, struct sm *sm, bool *started)
     if (d->next_block == d->t->block_count)
         return true;
     b = &d->t->blocks[d->next_block];
-    if (sm->blocks >= resident_blocks(d->t, d->sm_blocks, b))
+    if (sm->blocks >= resident_blocks(d->t, d->rules->sm_blocks, b))
         return true;
     if (sm->count + b->warp_count > sm->room) {
         const uint32_t room = 2 * (sm->count + b->warp_count);
@@ -109,34 +163,48 @@ static bool start_block(struct dealer *d, struct sm *sm, bool *started)
         sm->room = room;
     }
     for (uint32_t i = 0; i < b->warp_count; i++)
-        sm->warps[sm->count++] = (struct running_warp){b->first_warp + i, 0, d->next_block};
+        sm->warps[sm->count++] = (struct running_warp){b->first_warp + i, 0, 0, d->next_block};
     d->left[d->next_block++] = b->warp_count;
     sm->blocks++;
     *started = true;
     return true;
 }
 
-static void append_record(struct dealer *d, const struct trace_record *r, uint32_t sm)
+/* Returns whether the page of a line is the page of an earlier line of the record. */
+static bool shares_page(const struct dealer *d, const uint32_t *units, uint32_t line)
+{
+    for (uint32_t i = 0; i < line; i++) {
+        if (units[i] >> d->page_shift == units[line] >> d->page_shift)
+            return true;
+    }
+    return false;
+}
+
+static void append_line(struct dealer *d, const struct trace_record *r, uint32_t line, uint32_t sm)
 {
     const uint32_t *units = d->t->units + r->first_unit;
     const uint32_t class = r->kind * STREAM_KIND_CLASSES + r->sectors - 1u;
-    for (uint32_t i = 0; i < r->line_count; i++) {
-        uint32_t shared = 0;
-        for (uint32_t j = i; j > 0 && !shared; j--)
-            shared = units[i] >> d->page_shift == units[j - 1] >> d->page_shift ? STREAM_SHARED : 0;
-        stream_append(d->out, units[i], sm, (uint8_t)(class | shared));
-    }
+    const bool is_cached =
+        d->data_cache && r->kind == RLT_LOAD &&
+        sim_mmu_access(d->data_cache, sm, (uint64_t)units[line] << d->t->unit_shift) == 0;
+    const uint32_t shared = is_cached || shares_page(d, units, line) ? STREAM_SHARED : 0;
+    stream_append(d->out, units[line], sm, (uint8_t)(class | shared));
 }
 
-/* Issues one record of the SM's next warp. Returns false if out of memory. */
-static bool issue_record(struct dealer *d, uint32_t at)
+/* Issues one line of the SM's next warp. Returns false if out of memory. */
+static bool issue_line(struct dealer *d, uint32_t at)
 {
     struct sm *sm = &d->sms[at];
     bool started = true;
     if (sm->turn >= sm->count)
         sm->turn = 0;
     struct running_warp *w = &sm->warps[sm->turn];
-    append_record(d, &d->t->records[d->t->warps[w->warp].first_record + w->done++], at);
+    const struct trace_record *r = &d->t->records[d->t->warps[w->warp].first_record + w->done];
+    append_line(d, r, w->line++, at);
+    if (w->line == r->line_count) {
+        w->line = 0;
+        w->done++;
+    }
     if (w->done < d->t->warps[w->warp].record_count) {
         sm->turn++;
         return true;
@@ -151,14 +219,14 @@ static bool issue_record(struct dealer *d, uint32_t at)
     return true;
 }
 
-static bool deal_blocks(struct dealer *d, uint32_t sm_count)
+static bool deal_blocks(struct dealer *d, const uint16_t *sms, uint32_t sm_count)
 {
     bool any = true;
     bool started;
     while (any) { /* deal one block to each SM in turn until no SM has room */
         any = false;
         for (uint32_t i = 0; i < sm_count; i++) {
-            if (!start_block(d, &d->sms[i], &started))
+            if (!start_block(d, &d->sms[sms[i]], &started))
                 return false;
             any = any || started;
         }
@@ -166,9 +234,9 @@ static bool deal_blocks(struct dealer *d, uint32_t sm_count)
     do {
         any = false;
         for (uint32_t i = 0; i < sm_count; i++) {
-            if (d->sms[i].count == 0)
+            if (d->sms[sms[i]].count == 0)
                 continue;
-            if (!issue_record(d, i))
+            if (!issue_line(d, sms[i]))
                 return false;
             any = true;
         }
@@ -184,9 +252,10 @@ static uint32_t page_unit_shift(uint64_t page_bytes, uint32_t unit_shift)
     return shift;
 }
 
-enum status stream_deal(const struct trace *t, const struct sim_desc *machine, uint32_t sm_blocks,
-                        uint64_t page_bytes, struct stream *out, struct err *err)
+enum status stream_deal(const struct trace *t, const struct sim_desc *machine,
+                        const struct stream_rules *rules, struct stream *out, struct err *err)
 {
+    uint16_t sms[REACH_MAX_SMS];
     struct dealer *d = calloc(1, sizeof *d);
     uint32_t *left = calloc(t->block_count, sizeof *left);
     enum status s;
@@ -197,13 +266,18 @@ enum status stream_deal(const struct trace *t, const struct sim_desc *machine, u
     if (d && left && s == STATUS_OK) {
         d->t = t;
         d->out = out;
-        d->sm_blocks = sm_blocks;
-        d->page_shift = page_unit_shift(page_bytes, t->unit_shift);
+        d->rules = rules;
+        d->page_shift = page_unit_shift(rules->page_bytes, t->unit_shift);
         d->left = left;
-        if (!deal_blocks(d, machine->sm_count))
+        d->data_cache = rules->data_cache ? sim_mmu_new(rules->data_cache) : NULL;
+        if (rules->data_cache && !d->data_cache)
+            s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the data caches: out of memory");
+        const uint32_t sm_count = stream_sms(t, machine, sms, &out->group_count);
+        if (s == STATUS_OK && !deal_blocks(d, sms, sm_count))
             s = err_set(err, STATUS_NO_MEMORY, "cannot partition the blocks: out of memory");
         for (uint32_t i = 0; i < machine->sm_count; i++)
             free(d->sms[i].warps);
+        sim_mmu_free(d->data_cache);
     }
     free(left);
     free(d);
@@ -248,6 +322,7 @@ enum status stream_sort(const struct stream *s, uint64_t page_bytes, uint32_t re
     uint32_t *order = malloc(2 * (size_t)records * sizeof *order);
     uint32_t shift = page_unit_shift(page_bytes, s->unit_shift);
     enum status status = stream_new(s, out, err);
+    out->group_count = 0;
     size_t dealt = 0;
     /* The highest page must fit the two digits, so several small pages may share one key. */
     while (s->range_bytes >> (s->unit_shift + shift) > 1u << RADIX_BITS * RADIX_PASSES)

@@ -15,12 +15,13 @@
 enum { STREAM_SM_WARPS = 64, STREAM_SM_BLOCKS = 32, STREAM_PIECE = 32 };
 
 /* The class of an access is its kind and the sectors that memory moves for it. The first line of
- * each page of a record needs a translation; further lines of that page share it and are marked
+ * each page of a record needs a translation. Lines that need no translation are marked
  * STREAM_SHARED. */
 enum { STREAM_KIND_CLASSES = 32, STREAM_CLASSES = 96, STREAM_SHARED = 0x80 };
 
 struct stream {
     size_t count;
+    uint32_t group_count; /* groups whose SMs make the accesses; 0 if all groups do */
     uint32_t unit_shift;
     uint64_t range_bytes;
     uint32_t *units; /* moved addresses, shifted by unit_shift */
@@ -28,11 +29,25 @@ struct stream {
     uint8_t *classes;
 };
 
-/* Deals blocks in turn to SMs that have room, with at most `sm_blocks` resident blocks per SM. If
- * sm_blocks is 0, only the warps of an SM limit its blocks. An SM issues one record of each
- * resident warp in turn. Lines of a record in the same page of `page_bytes` share a translation. */
-enum status stream_deal(const struct trace *t, const struct sim_desc *machine, uint32_t sm_blocks,
-                        uint64_t page_bytes, struct stream *out, struct err *err);
+/* How blocks are dealt. */
+struct stream_rules {
+    uint32_t sm_blocks;  /* maximum number of resident blocks per SM; 0 if only warps limit it */
+    uint64_t page_bytes; /* lines of a record in the same page of this size share a translation */
+    const struct sim_desc *data_cache; /* the data cache of each SM as level 1; NULL if unknown */
+};
+
+/* Writes the positions of the SMs that get the blocks of the trace, in ascending order, and returns
+ * their number. A trace with one block in N of its launches runs on one group in N, so an SM has
+ * about the number of blocks that it had in the launches. At least one group is used, the groups
+ * with the most SMs first. All groups are used if the number of blocks of a launch is unknown. */
+uint32_t stream_sms(const struct trace *t, const struct sim_desc *machine,
+                    uint16_t out[REACH_MAX_SMS], uint32_t *out_groups);
+
+/* Deals blocks in turn to SMs that have room. An SM issues one line of each resident warp in turn,
+ * so a record takes longer the more lines it has. A load that finds its line in the data cache
+ * needs no translation and is marked STREAM_SHARED. */
+enum status stream_deal(const struct trace *t, const struct sim_desc *machine,
+                        const struct stream_rules *rules, struct stream *out, struct err *err);
 
 /* Returns the number of resident warps per SM if all blocks are like the first. */
 uint32_t stream_sm_warps(const struct trace *t, uint32_t sm_blocks);

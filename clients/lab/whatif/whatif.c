@@ -112,10 +112,18 @@ static enum status count_all(const struct whatif_context *c, const struct stream
                               err);
 }
 
+static enum status deal(const struct whatif_context *c, const struct sim_desc *machine,
+                        uint32_t sm_blocks, struct stream *out, struct err *err)
+{
+    const struct stream_rules rules = {.sm_blocks = sm_blocks,
+                                       .page_bytes = miss_queue_page_bytes(c->fp, machine),
+                                       .data_cache = c->has_data_cache ? &c->data_cache : NULL};
+    return stream_deal(c->trace, machine, &rules, out, err);
+}
+
 static enum status add_as_it_is(struct whatif_context *c, struct err *err)
 {
-    enum status s = stream_deal(c->trace, &c->machine, c->options->sm_blocks,
-                                miss_queue_page_bytes(c->fp, &c->machine), &c->stream, err);
+    enum status s = deal(c, &c->machine, c->options->sm_blocks, &c->stream, err);
     if (s == STATUS_OK)
         s = count_all(c, &c->stream, &c->machine, &c->walks, err);
     if (s == STATUS_OK)
@@ -168,8 +176,7 @@ static enum status add_entry(struct whatif_context *c, struct err *err)
             if (level->entry_bytes > sizes[i] || l + 1 == other->level_count)
                 level->entry_bytes = sizes[i];
         }
-        s = stream_deal(c->trace, other, c->options->sm_blocks, miss_queue_page_bytes(c->fp, other),
-                        &stream, err);
+        s = deal(c, other, c->options->sm_blocks, &stream, err);
         if (s == STATUS_OK)
             s = count_all(c, &stream, other, &walks, err);
         if (s == STATUS_OK) {
@@ -209,14 +216,16 @@ static enum status add_order(struct whatif_context *c, struct err *err)
 
 static enum status add_blocks(struct whatif_context *c, struct err *err)
 {
-    const uint32_t each = (c->trace->block_count - 1) / c->machine.sm_count + 1;
+    uint16_t sms[REACH_MAX_SMS];
+    uint32_t groups;
+    const uint32_t sm_count = stream_sms(c->trace, &c->machine, sms, &groups);
+    const uint32_t each = (c->trace->block_count - 1) / sm_count + 1;
     const uint32_t most = each < STREAM_SM_BLOCKS ? each : STREAM_SM_BLOCKS;
     enum status s = STATUS_OK;
     for (uint32_t blocks = 1; s == STATUS_OK && blocks <= most; blocks *= 2) {
         struct stream stream = {0};
         uint64_t walks = 0;
-        s = stream_deal(c->trace, &c->machine, blocks, miss_queue_page_bytes(c->fp, &c->machine),
-                        &stream, err);
+        s = deal(c, &c->machine, blocks, &stream, err);
         if (s == STATUS_OK)
             s = count_all(c, &stream, &c->machine, &walks, err);
         if (s == STATUS_OK)
@@ -296,11 +305,25 @@ static enum status set_miss_ns_in_flight(struct whatif_context *c, struct err *e
     return s;
 }
 
+/* A trace whose granule is longer than a line does not show which loads hit. If the range is large,
+ * the units of the trace are longer than a line, and the cache then has lines of one unit. */
+static void set_data_cache(struct whatif_context *c)
+{
+    const uint64_t unit_bytes = (uint64_t)1 << c->trace->unit_shift;
+    uint64_t *line_bytes = &c->data_cache.levels[0].entry_bytes;
+    c->has_data_cache = machine_data_cache(c->fp, &c->machine, &c->data_cache) &&
+                        c->trace->granule_bytes <= *line_bytes;
+    c->data_cache.range_bytes = c->trace->range_bytes;
+    *line_bytes = unit_bytes > *line_bytes ? unit_bytes : *line_bytes;
+}
+
 static enum status set_up(struct whatif_context *c, struct err *err)
 {
     enum status s = check_options(c->options, err);
     if (s == STATUS_OK)
         s = machine_from_fingerprint(c->fp, &c->machine, err);
+    if (s == STATUS_OK)
+        set_data_cache(c);
     if (s == STATUS_OK)
         s = set_memory_ns(c, err);
     if (s == STATUS_OK)

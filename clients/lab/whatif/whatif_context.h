@@ -15,6 +15,8 @@ struct whatif_context {
     const struct whatif_options *options;
     struct whatif_answer *out;
     struct sim_desc machine;
+    struct sim_desc data_cache;
+    bool has_data_cache;  /* data_cache is valid */
     bool models_inflight; /* miss_queue is valid: the fingerprint has the latency of misses */
     bool atomic_bound;    /* the job gives its own speed and waits for the results of atomics */
     struct miss_queue miss_queue;

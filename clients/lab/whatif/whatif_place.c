@@ -242,6 +242,7 @@ enum status whatif_add_windows(struct whatif_context *c, struct err *err)
     d = calloc(1, sizeof *d);
     s = d ? stream_new(&c->stream, &dealt, err)
           : err_set(err, STATUS_NO_MEMORY, "cannot allocate the windows: out of memory");
+    dealt.group_count = 0;
     if (d && s == STATUS_OK) {
         deal_to_windows(c, d, &dealt);
         s = stream_walks_count(&dealt, &c->machine, whatif_miss_queue(c), c->options->cold,

@@ -355,6 +355,50 @@ static void lanes_share_translations(void **state)
     assert_true(fabs(walks[1] / walks[0] - 1) < 0.02);
 }
 
+/* Returns the share of accesses that miss. */
+static double walk_share(const struct trace *t)
+{
+    const struct whatif_options o = {.contiguous = 1, .questions = 1};
+    return row_of(asked(t, &o), WHATIF_AS_IT_IS, -1)->walk_share;
+}
+
+/* A short trace of a long launch fills only one group of SMs, whose TLB then evicts entries like in
+ * the launch. If the trace is the whole launch, its pages fit into the TLBs of all groups. */
+static void a_sample_misses_like_its_launch(void **state)
+{
+    (void)state;
+    load(H200);
+    struct trace t = traced("random", 128 * GIB, 1 << 19);
+    const double all = walk_share(&t);
+    trace_free(&t);
+    t = traced("random", 128 * GIB, 1 << 15);
+    assert_true(walk_share(&t) < all / 2);
+    t.kernels[0].grid[0] *= 24;
+    assert_float_equal(walk_share(&t), all, all / 20);
+    trace_free(&t);
+}
+
+/* A load that a warp repeats at once finds its line in the data cache and needs no translation. An
+ * atomic does not use this cache. */
+static void repeated_loads_use_the_data_cache(void **state)
+{
+    double share[3];
+    (void)state;
+    load(H200);
+    struct trace t = traced("grouping", 128 * GIB, 1 << 18);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct cache_facts *l1 = &fp.caches[CACHE_L1];
+        l1->line_bytes = KNOWN_U64(128);
+        l1->fits_bytes = i < 2 ? KNOWN_U64(MIB) : UNKNOWN_U64(REASON_NOT_MEASURED);
+        for (uint32_t k = 0; k < t.record_count; k++)
+            t.records[k].kind = i > 0 ? RLT_LOAD : RLT_ATOMIC;
+        share[i] = walk_share(&t);
+    }
+    assert_true(share[1] < 0.7 * share[0]);
+    assert_float_equal(share[2], share[0], share[0] / 20);
+    trace_free(&t);
+}
+
 static void the_same_twice(void **state)
 {
     const struct whatif_options o = {.contiguous = -1};
@@ -435,6 +479,8 @@ int main(void)
         cmocka_unit_test(cold_counts_the_first_touches),
         cmocka_unit_test(neighbors_in_flight_are_walked_again),
         cmocka_unit_test(lanes_share_translations),
+        cmocka_unit_test(a_sample_misses_like_its_launch),
+        cmocka_unit_test(repeated_loads_use_the_data_cache),
         cmocka_unit_test(the_same_twice),
         cmocka_unit_test(wrong_questions_are_refused),
         cmocka_unit_test(a_trace_that_lacks_much_is_not_answered),
