@@ -11,10 +11,10 @@ seconds (185) is left out, and the output names it.
 operators: lib_profile_operators.py launches stock operators on tables of N GiB on the GPU (8, 48, 110) and at the host
 (0.5, 4, 32), once under reach-profile and once alone. A size that does not fit the GPU becomes the largest that does.
 Three things are compared for each operator. Footprint: the 2 MiB pages of its tensors, computed from their addresses
-and indices, are those of a recorded launch. Time: the predicted time of a launch, and the time that CUDA events
-measure alone; beside them is the measured time of the report. Slowdown: the report's factor, and the time of the operator divided by its time on the smallest table.
-For a kernel that the report calls limited, each advice is followed, and its predicted gain is compared with the
-measured gain.
+and indices, are those of a recorded launch. Time: the predicted time of a launch, and the time that CUDA events measure
+alone; beside them is the measured time of the report. Slowdown: the report's factor, and the time of the operator
+divided by its time on the smallest table. For a kernel that the report calls limited, each advice is followed, and its
+predicted gain is compared with the measured gain.
 
 others: a hundred operators on small tensors. jobs: reach-gups without a plan at three sizes, and gather and sampling.
 
