@@ -133,7 +133,7 @@ static double counted_ns(const struct kernel *k)
         one_of_each_ns += (double)s->ns;
         timed_blocks += grid;
     }
-    return timed_blocks > 0 ? ns + one_of_each_ns / timed_blocks * ((double)k->blocks - blocks) : 0;
+    return timed_blocks > 0 ? ns + one_of_each_ns / timed_blocks * (k->blocks - blocks) : 0;
 }
 
 double kernel_all_ns(const struct kernel *k)
@@ -256,11 +256,10 @@ struct kernel *kernels_launch(const void *function, const char *name, int device
     struct kernel *const k = find_function(function, name, device);
     *out_step = KERNEL_LAUNCH;
     if (k) {
-        const uint64_t blocks = volume(grid);
         *out_shape = k->launches < limits.skip ? KERNEL_SHAPES : find_shape(k, grid, block);
         struct kernel_shape *const s = *out_shape < KERNEL_SHAPES ? &k->shapes[*out_shape] : NULL;
         k->launches++;
-        k->blocks += blocks;
+        k->blocks += (double)volume(grid);
         if (s) {
             s->launches++;
             all_ns += (double)s->ns;
@@ -347,7 +346,7 @@ void kernels_recorded(struct kernel *k, uint32_t shape, uint64_t used, uint64_t 
     /* If the sample was too large or much too small, the next one fills most of the room. */
     const double fitting = 1.3 * every * (double)used / (double)room;
     if (used > room || (every > 1 && 2 * fitting < every && used > 0))
-        k->every = fitting < 1 ? 1 : (uint32_t)fitting + 1;
+        k->every = fitting < 1 ? 1 : fitting < UINT32_MAX ? (uint32_t)fitting + 1 : UINT32_MAX;
     else if (shape < KERNEL_SHAPES && used > 0)
         k->shapes[shape].recorded = true;
     pthread_mutex_unlock(&lock);

@@ -26,7 +26,7 @@ struct kernel {
     int device;
     uint64_t launches; /* that were counted */
     uint64_t exact;    /* launches before the first pause */
-    uint64_t blocks;   /* of all launches */
+    double blocks;     /* of all launches; two large grids have more than 2^64 */
     uint64_t timed;    /* launches that were timed */
     uint32_t recorded; /* launches that are recorded, or that failed to be */
     uint32_t every;    /* one block in `every` is in the sample of the next recording; 0 unknown */

@@ -254,8 +254,10 @@ static struct recorded *new_result(void)
 static void choose_blocks(const struct recorded *r, struct profile_launch *out)
 {
     const uint64_t blocks = (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
-    const uint32_t guess = blocks > FIRST_BLOCKS ? (uint32_t)(blocks / FIRST_BLOCKS) : 1;
-    out->every = r->kernel->every ? r->kernel->every : guess;
+    const uint64_t guess = blocks > FIRST_BLOCKS ? blocks / FIRST_BLOCKS : 1;
+    out->every = r->kernel->every     ? r->kernel->every
+                 : guess < UINT32_MAX ? (uint32_t)guess
+                                      : UINT32_MAX;
     const uint64_t run = blocks / ((uint64_t)out->every * RUNS);
     out->run_shift = 0;
     while (out->run_shift < MOST_RUN_SHIFT && (uint64_t)2 << out->run_shift <= run)

@@ -216,6 +216,27 @@ static void the_sample_follows_the_room(void **state)
     assert_int_equal(get("sample").every, 1);
 }
 
+/* The number of blocks of two such launches exceeds 64 bits. */
+static void huge_grids_have_times(void **state)
+{
+    static const uint32_t grid[3] = {INT32_MAX, UINT16_MAX, UINT16_MAX};
+    struct kernel k;
+
+    (void)state;
+    start(&generous);
+    for (int i = 0; i < 5; i++) {
+        struct launch l = {.shape = KERNEL_SHAPES};
+        l.kernel = kernels_launch("vast", "vast", 0, grid, block, false, false, &l.shape, &l.step);
+        if (l.step == KERNEL_TIME)
+            kernels_timed(l.kernel, l.shape, SECOND);
+        if (l.step == KERNEL_RECORD) /* the sample needs more than 2^32 times the room */
+            kernels_recorded(l.kernel, l.shape, UINT64_MAX, 1, UINT32_MAX, 1);
+    }
+    k = get("vast");
+    assert_int_equal(k.every, UINT32_MAX);
+    assert_float_equal(kernel_all_ns(&k) / (5.0 * SECOND), 1, 0.01);
+}
+
 static int compare(const void *x, const void *y)
 {
     const uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
@@ -466,6 +487,7 @@ int main(void)
         cmocka_unit_test(each_kernel_is_recorded_at_most_this_often),
         cmocka_unit_test(kernels_in_graphs_are_never_timed_alone),
         cmocka_unit_test(the_sample_follows_the_room),
+        cmocka_unit_test(huge_grids_have_times),
         cmocka_unit_test(times_are_medians),
         cmocka_unit_test(shapes_without_room_take_the_time_per_block),
         cmocka_unit_test(kernels_that_were_not_timed_have_no_time),

@@ -190,6 +190,33 @@ static void first_launches_and_new_shapes_are_recorded(void **state)
     check();
 }
 
+/* One block in 2^32 or more would be in the sample, and one in 0 is none. */
+static void grids_of_any_size_are_recorded(void **state)
+{
+    static const struct target t = {.context = 10, .module = 14, .kernel = "huge"};
+    static const uint32_t grids[][3] = {
+        {1u << 30, 1u << 14, 1}, {INT32_MAX, UINT16_MAX, UINT16_MAX}, {1u << 30, 1u << 15, 1 << 9}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++) {
+        const unsigned before = atomic_load(&results);
+        while (atomic_load(&results) == before) {
+            struct Sanitizer_Launch_st given = {0};
+            struct san_launch_data l = describe(&t, 1, &given);
+            memcpy(l.grid, grids[i], sizeof l.grid);
+            gate_enter();
+            const bool is_recorded = begin(&l);
+            run_on_gpu(&l);
+            if (is_recorded)
+                recorder_launched(l.context, l.stream);
+            recorder_settle();
+            (void)gate_leave();
+        }
+    }
+    destroy(&t);
+    check();
+}
+
 /* Launches of other kernels of the module come between a request and the recorded launch. */
 static void a_module_stays_patched_until_its_kernel_is_recorded(void **state)
 {
@@ -480,6 +507,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_launches_and_new_shapes_are_recorded),
+        cmocka_unit_test(grids_of_any_size_are_recorded),
         cmocka_unit_test(a_module_stays_patched_until_its_kernel_is_recorded),
         cmocka_unit_test(a_launch_that_takes_too_long_is_recorded_once),
         cmocka_unit_test(a_module_may_be_unloaded_while_it_is_patched),
