@@ -149,8 +149,11 @@ static const char *read_control(const char *path)
     return n > 0 ? text : "fail=cuInit=100";
 }
 
+static pid_t loaded_by;
+
 static void __attribute__((constructor)) load(void)
 {
+    loaded_by = getpid();
     const char *control = getenv("FAKECUDA");
     if (control && control[0] == '@')
         control = read_control(control + 1);
@@ -162,7 +165,8 @@ static void __attribute__((destructor)) unload(void)
 {
     const char *path = getenv("FAKECUDA_REPORT");
     FILE *f = path ? fopen(path, "ae") : NULL;
-    fakecuda_drain();
+    if (getpid() == loaded_by) /* the child of a fork has no thread that runs launches */
+        fakecuda_drain();
     if (f) {
         struct fakecuda_report r;
         fakecuda_report(&r);
