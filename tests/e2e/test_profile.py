@@ -431,6 +431,29 @@ if child:
 
 
 @case
+def children_of_a_fork_that_exit_leave_the_files_alone():
+    """A child has copies of the buffers of files that are written during the fork, and exit(3) flushes them."""
+    done = Run("""
+exit = ctypes.CDLL(None).exit
+what = script(step(driver.allocate(GIB), GIB, RANDOM, 4, LOAD, 4))
+driver.launch(driver.function(module, "large"), what, (2048, 1, 1), 128)
+while not traces():
+    pass
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        exit(0)
+    os.waitpid(child, 0)
+driver.call("cuCtxSynchronize")
+""")
+    equal(done.status, 0, done.log)
+    recorded, = done.kernel("large")["recorded"]
+    status, text, log = run(os.path.join(common.BUILD, "reach-lab"), "info", os.path.join(done.kept, recorded["trace"]))
+    equal((status, log), (0, ""), text)
+    assert "32768 records: 32768 loads" in text, text
+
+
+@case
 def a_program_that_is_replaced_keeps_its_recording():
     done = Run(LAUNCHED + """
 while not written('"state":"recorded"') and not written('"state":"refused"'):
@@ -474,6 +497,60 @@ os._exit(5)
 """)
     equal((at_once.status, at_once.recording()["ended"]), (5, False), at_once.log)
     equal(at_once.kernel("_Z6gatherPKfPf")["launches"], 30)
+
+
+@case
+def a_program_may_exit_on_another_thread_while_others_launch():
+    done = Run("""
+import ctypes, threading
+what = script(step(driver.allocate(GIB), GIB), ns=300000)
+functions = [driver.function(module, f"kernel{i}") for i in range(4)]
+def launch(number):
+    while True:
+        driver.launch(functions[number], what, (64 + number, 1, 1))
+for number in range(4):
+    threading.Thread(target=launch, args=(number,), daemon=True).start()
+while not traces():
+    time.sleep(0.01)
+thread = threading.Thread(target=ctypes.CDLL(None).exit, args=(6,))
+thread.start()
+thread.join()
+""")
+    equal((done.status, done.recording()["ended"]), (6, True), done.log)
+    equal({kernel["name"] for kernel in done.recording()["kernels"]} - {f"kernel{i}" for i in range(4)}, set())
+
+
+@case
+def modules_may_be_unloaded_and_the_driver_closed():
+    """Threads load, launch and unload modules of their own while launches of the others are recorded."""
+    done = Run("""
+import _ctypes, threading
+table = driver.allocate(GIB)
+def use(number):
+    driver.call("cuCtxSetCurrent", driver.context)
+    for turn in range(30):
+        mine = driver.module()
+        function = driver.function(mine, f"kernel{number}")
+        for _ in range(3):
+            driver.launch(function, script(step(table, GIB), ns=300000), (8 + turn, 1, 1))
+        driver.call("cuCtxSynchronize")
+        driver.unload(mine)
+threads = [threading.Thread(target=use, args=(number,)) for number in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+_ctypes.dlclose(driver.cuda._handle)
+time.sleep(1.5)
+""").clean()
+    equal(done.status, 0, done.log)
+    equal({kernel["name"]: kernel["launches"] for kernel in done.recording()["kernels"]},
+          {f"kernel{i}": 90 for i in range(4)})
+    for kernel in done.recording()["kernels"]:
+        assert kernel["state"] in ("recorded", "timed"), kernel
+        for recorded in kernel["recorded"]:
+            check_launch(recorded, [lib_profile.step(done.recording()["allocations"][0]["address"], GIB)],
+                         recorded["grid"], 64)
 
 
 @case

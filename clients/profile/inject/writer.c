@@ -9,6 +9,7 @@
 #include "clients/profile/inject/thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -124,49 +125,71 @@ static bool write_records(struct rlt_writer *out, const struct recorded *r, uint
     return true;
 }
 
+/* Writes the bytes of a file that is open, and closes it. A FILE is not used, because the child of
+ * a fork would write its copy of the buffer again when it exits. */
+static bool write_and_close(int file, const char *bytes, size_t count)
+{
+    size_t done = 0;
+    while (done < count) {
+        const ssize_t n = write(file, bytes + done, count - done);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            break;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return close(file) == 0 && done == count;
+}
+
 /* Creates the file of a trace. A program that calls execve(2) keeps its process ID, so there may
- * be traces of this process already. Writes its name and its path. */
-static FILE *create_trace(char name[64], char path[2 * PATH_MAX])
+ * be traces of this process already. Writes its name and its path. Returns -1 after an error. */
+static int create_trace(char name[64], char path[2 * PATH_MAX])
 {
     static uint32_t number;
-    FILE *file;
+    int file;
     do {
         (void)snprintf(name, 64, "kernel-%d-%u.rlt", (int)getpid(), number++);
         (void)snprintf(path, 2 * PATH_MAX, "%s/%s", folder, name);
-        file = fopen(path, "wxe");
-    } while (!file && errno == EEXIST);
+        file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (file < 0 && errno == EEXIST);
     return file;
+}
+
+/* Prints the trace. Returns false if out of memory. */
+static bool print_trace(const struct recorded *r, FILE *memory)
+{
+    struct rlt_writer *const out = rlt_writer_new(memory, RLT_MIN_GRANULE);
+    if (!out)
+        return false;
+    struct rlt_kernel kernel = {.app = rlt_write_app(out, "reach-profile")};
+    memcpy(kernel.grid, r->grid, sizeof kernel.grid);
+    memcpy(kernel.block, r->block, sizeof kernel.block);
+    (void)snprintf(kernel.name, sizeof kernel.name, "%s", r->kernel->name);
+    struct allocation a;
+    for (uint32_t i = 0; memory_get(i, &a); i++) {
+        struct rlt_allocation entry = {.app = kernel.app, .base = a.address, .bytes = a.bytes};
+        (void)snprintf(entry.name, sizeof entry.name, "%s", a.kind);
+        if (!a.freed)
+            rlt_write_allocation(out, &entry);
+    }
+    const bool good = write_records(out, r, rlt_write_kernel(out, &kernel));
+    struct rlt_left_out left = {.lost = r->counts.records_lost};
+    rlt_write_left_out(out, &left);
+    return rlt_writer_end(out, NULL) == STATUS_OK && good;
 }
 
 /* Writes the trace, and its name. Returns false, without a file, if the trace cannot be written. */
 static bool write_trace(const struct recorded *r, char name[64])
 {
     char path[2 * PATH_MAX];
-    FILE *const file = create_trace(name, path);
-    struct rlt_writer *const out = file ? rlt_writer_new(file, RLT_MIN_GRANULE) : NULL;
-    bool good = out != NULL;
-    if (out) {
-        struct rlt_kernel kernel = {.app = rlt_write_app(out, "reach-profile")};
-        memcpy(kernel.grid, r->grid, sizeof kernel.grid);
-        memcpy(kernel.block, r->block, sizeof kernel.block);
-        (void)snprintf(kernel.name, sizeof kernel.name, "%s", r->kernel->name);
-        struct allocation a;
-        for (uint32_t i = 0; memory_get(i, &a); i++) {
-            struct rlt_allocation entry = {.app = kernel.app, .base = a.address, .bytes = a.bytes};
-            (void)snprintf(entry.name, sizeof entry.name, "%s", a.kind);
-            if (!a.freed)
-                rlt_write_allocation(out, &entry);
-        }
-        good = write_records(out, r, rlt_write_kernel(out, &kernel));
-        struct rlt_left_out left = {.lost = r->counts.records_lost};
-        rlt_write_left_out(out, &left);
-        good = rlt_writer_end(out, NULL) == STATUS_OK && good;
-    }
-    if (file) {
-        good = fclose(file) == 0 && good;
-        if (!good)
-            (void)unlink(path);
-    }
+    char *bytes = NULL;
+    size_t count = 0;
+    FILE *const memory = open_memstream(&bytes, &count);
+    bool good = memory && print_trace(r, memory);
+    good = memory && fclose(memory) == 0 && good;
+    const int file = good ? create_trace(name, path) : -1;
+    good = file >= 0 && write_and_close(file, bytes, count);
+    if (file >= 0 && !good)
+        (void)unlink(path);
+    free(bytes);
     return good;
 }
 
@@ -397,12 +420,9 @@ static void choose_paths(void)
     }
 }
 
-static void write_recording(bool ended)
+static void print_recording(bool ended, FILE *out)
 {
     struct kernel k;
-    FILE *const out = fopen(partial_path, "we");
-    if (!out)
-        return;
     (void)fprintf(out,
                   "{\"format\":\"reach-profile-recording\",\"version\":1,\"pid\":%d,\"command\":",
                   (int)getpid());
@@ -419,11 +439,26 @@ static void write_recording(bool ended)
         print_kernel(&k, out);
     }
     (void)fprintf(out, "]}\n");
-    const bool failed = ferror(out) != 0; /* the disk may be full */
-    if (fclose(out) == 0 && !failed)
+}
+
+static void write_recording(bool ended)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *const memory = open_memstream(&text, &bytes);
+    bool good = memory != NULL;
+    if (memory) {
+        print_recording(ended, memory);
+        good = ferror(memory) == 0;
+        good = fclose(memory) == 0 && good;
+    }
+    const int file = good ? open(partial_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+    good = file >= 0 && write_and_close(file, text, bytes); /* the disk may be full */
+    if (good)
         (void)rename(partial_path, final_path);
-    else
+    else if (file >= 0)
         (void)unlink(partial_path);
+    free(text);
 }
 
 /* Decodes the first recorded launch of the queue. The caller has the lock. */
