@@ -57,7 +57,8 @@ def made_up(strategy, plans):
         strategy, "made up", 1 << 10, (0, 512, 1024), (0, 1, 0, 1), {}, 32)
     launch.forget()
     try:
-        yield lambda: [Compiler.of(before[3], kernel) for kernel in KERNELS]
+        with device_is(5):
+            yield lambda: [Compiler.of(before[3], kernel) for kernel in KERNELS]
     finally:
         launch.INTERPRETED, launch.facts, launch.plan = before[:3]
         vars(kernels).update(before[3])
@@ -65,11 +66,107 @@ def made_up(strategy, plans):
 
 
 class Compiled:
+    """Stands for a compiled kernel of Triton. A launch by its launcher, which `again` calls, has the stream 77."""
+    function, packed_metadata = "function", "metadata"
+
     def __init__(self, src, launched):
         self.src, self.launched = src, launched
 
     def __getitem__(self, grid):
         return lambda *given: self.launched.append((grid, given))
+
+    def run(self, x, y, z, stream, *given):
+        assert (stream, *given[:5]) == (77, "function", "metadata", None, None, None)
+        self.launched.append(((x, y, z), given[5:], "again"))
+
+
+@contextlib.contextmanager
+def device_is(number):
+    """Sets the current device of launches; that of a tensor of the CPU is -1."""
+    before = compiled._current_device, compiled._current_stream  # pylint: disable=protected-access
+    compiled._current_device, compiled._current_stream = lambda: number, lambda device: 77
+    try:
+        yield
+    finally:
+        compiled._current_device, compiled._current_stream = before
+
+
+def random_call():
+    """Returns a function that calls an operation with new tensors of the same kinds, and the position of the result
+    among the arguments of its kernel. Some tensors are not aligned or not contiguous."""
+    dtype = rng.choice((torch.float32, torch.float64, torch.float16))
+    width, count = rng.choice((1, 3, 4, 16, 40)), rng.choice((1, 4, 16, 60))
+    kind, other, shift = rng.choice((torch.int32, torch.int64)), rng.choice((torch.int32, torch.int64)), rng.choice((0, 0, 1))
+    table = torch.zeros(64 * width + 1, dtype=dtype)[shift:][:64 * width].view(64, width)
+    step, weighted, with_end = rng.choice((1, 1, 2)), rng.random() < 0.3, rng.random() < 0.5
+
+    def index():
+        return torch.randint(0, 64, (step * count,), dtype=kind)[::step]
+
+    weights = torch.zeros(count, dtype=dtype) if weighted else None
+    offsets = torch.arange(0, count, 2, dtype=other)
+    bags = index().view(-1, 2) if count % 2 == 0 else index().view(-1, 1)
+    return rng.choice((
+        (lambda: rt.gather_rows(table, index()), 2), (lambda: rt.embedding(table, index().view(1, -1)), 2),
+        (lambda: rt.gather_rows(table, index(), torch.empty(count, width, dtype=dtype)), 2),
+        (lambda: rt.embedding_bag(table, bags), 4),
+        (lambda: rt.embedding_bag(table, index(), offsets, "sum", weights, with_end), 4)))
+
+
+@case
+def a_launch_is_repeated_with_the_same_arguments():
+    repeated = 0
+    for _ in range(common.count(150)):
+        call, out = random_call()
+        with made_up("naive", []) as kernels_of:
+            made, seen = kernels_of(), []
+            for device in (5, 5, -1, -1, -1, 5):
+                before = sum(len(one.launched) + len(one.found) for one in made)
+                with device_is(device):
+                    result = call()
+                assert sum(len(one.launched) + len(one.found) for one in made) == before + 1
+                last = [one.launched[-1] for one in made if one.launched]
+                if last:
+                    seen.append((last[0], result))
+            slow = seen[0]
+            repeated += any(len(launched) == 3 for launched, _ in seen)
+            assert len(seen[0][0]) == len(seen[-1][0]) == 2, "another device is the current one"
+            for launched, result in seen:
+                assert launched[0] == slow[0][0] and len(launched[1]) == len(slow[0][1])
+                assert launched[1][out] == result.data_ptr() and launched[1][5:] == slow[0][1][5:]
+    assert repeated > 20
+
+
+@case
+def hooks_and_other_launchers_are_not_passed_over():
+    table, index, out = torch.zeros(64, 16), torch.arange(16), torch.zeros(16, 16)
+    before = compiled.knobs
+    with made_up("naive", []) as kernels_of, device_is(-1):
+        made = kernels_of()
+
+        def launched_again():
+            rt.gather_rows(table, index, out)
+            return [len(one.launched[-1]) == 3 for one in made if one.launched]
+
+        for _ in range(3):
+            found = launched_again()
+        assert found == [True]
+        for enter, leave, fast in ((None, None, True), (print, None, False), (None, print, False),
+                                   (types.SimpleNamespace(calls=[]), None, True),
+                                   (None, types.SimpleNamespace(calls=[print]), False)):
+            compiled.knobs = types.SimpleNamespace(
+                runtime=types.SimpleNamespace(launch_enter_hook=enter, launch_exit_hook=leave))
+            try:
+                assert launched_again() == [fast], (enter, leave)
+            finally:
+                compiled.knobs = before
+        real, Compiled.run = Compiled.run, None
+        try:
+            Compiled.run = lambda *given: (_ for _ in ()).throw(TypeError("function takes exactly 14 arguments"))
+            launch.forget()
+            assert [launched_again() for _ in range(4)][1:] == [[False]] * 3
+        finally:
+            Compiled.run = real
 
 
 def kind(given):

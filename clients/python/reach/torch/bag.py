@@ -58,6 +58,7 @@ class _Launches(NamedTuple):
     piece_bytes: int
     constants: Dict[str, Any]
     kept: compiled.Kept
+    once: bool
 
 
 class _Bags(NamedTuple):
@@ -93,7 +94,8 @@ def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, ro
     else:
         constants.update(BLOCK=shape.items, LANES=lanes)
         scope, pieces = kernels.bag_scope, shapes.Pieces(vectors, shape.items)
-    return _Launches(way, shape, scope, pieces, vectors, shape.items * lanes * shape.step * vector, constants, {})
+    return _Launches(way, shape, scope, pieces, vectors, shape.items * lanes * shape.step * vector, constants, {},
+                     way.is_one_launch)
 
 
 def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> Optional[_Launches]:
@@ -137,16 +139,36 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
     return made[shape]
 
 
+def _repeat(call: _Bags, out: torch.Tensor, last: int, found: _Launches) -> Optional[bool]:
+    """Repeats the launch of a call before, and returns None if it did. Otherwise returns whether later calls may repeat
+    the launch of this one."""
+    table, index, offsets, weights, _, _, _ = call
+    bags, count, width, address = out.shape[0], index.numel(), out.shape[1], index.data_ptr()
+    at = (address, address if offsets is None else offsets.data_ptr(),
+          address if weights is None else weights.data_ptr(), table.data_ptr(), out.data_ptr())
+    if (at[0] | at[1] | at[2] | at[3] | at[4]) & 15 or max(count, bags) > compiled.WORD or \
+            out.stride(0) != width or not index.is_contiguous() or \
+            (offsets is not None and (offsets.dtype != index.dtype or not offsets.is_contiguous())) or \
+            (weights is not None and not weights.is_contiguous()):
+        return False
+    done = compiled.again(found.kept, table.get_device(), found.pieces.of(bags), *at, width, bags, last, count,
+                          found.vectors, 0, *found.way.bounds)
+    return None if done else True
+
+
 def _run(call: _Bags, out: torch.Tensor, found: _Launches) -> torch.Tensor:
     bags, way, table, index = out.shape[0], found.way, call.table, call.index
     parts = out if way.parts == 1 else out.new_empty(
         (way.parts, *out.shape), dtype=torch.float64 if table.dtype == torch.float64 else torch.float32)
     last = call.length if call.offsets is None else bags if call.has_end else bags - 1
+    repeats = found.once and _repeat(call, out, last, found)
+    if repeats is None:
+        return out
     launch.run(way, found.scope, kernels.bag_windows, found.pieces.of(bags), found.shape, found.kept,
                index.contiguous(), index if call.offsets is None else call.offsets.contiguous(),
                index if call.weights is None else call.weights.contiguous(), table, parts, parts.stride(-2),
                bags, last, index.numel(), found.vectors, piece_bytes=found.piece_bytes, numbered=True,
-               **found.constants)
+               repeats=repeats, **found.constants)
     if way.parts > 1:
         add_parts(parts, out, found.kept)
     return out

@@ -3,6 +3,9 @@
 For each launch Triton finds the compiled kernel by all arguments, and checks each address. This takes longer than a
 small batch on the GPU. `start` therefore keeps the compiled kernel for each kind of arguments, and passes addresses as
 numbers. The kind has all properties of an argument from which Triton compiles.
+
+`again` repeats a launch whose kind the caller has checked itself. It calls Triton's launcher of the compiled kernel,
+without the Python code around it. If a tool has set hooks of launches, Triton's own code makes the launch.
 """
 from __future__ import annotations
 
@@ -10,17 +13,56 @@ from typing import Any, Dict, Optional, Tuple
 
 import torch
 
+try:
+    from triton import knobs  # since Triton 3.4
+except ImportError:
+    knobs = None
+
 Kept = Dict[Tuple[Any, ...], Tuple[Any, Tuple[Any, ...]]]  # compiled kernels and their constants
 WORD = 0x7FFFFFFF  # the largest number that Triton passes as 32 bits
 ALIGNED = 15       # the bits of addresses and numbers from which Triton compiles
+AGAIN = "again"    # the key of what `again` launches
+_current_device = getattr(torch._C, "_cuda_getDevice", None)             # pylint: disable=protected-access
+_current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)   # pylint: disable=protected-access
+
+
+def _hooked() -> bool:
+    """Returns whether a tool has set hooks of launches. A chain of hooks may be empty."""
+    enter, leave = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
+    return bool((enter is not None and getattr(enter, "calls", True)) or
+                (leave is not None and getattr(leave, "calls", True)))
+
+
+def again(kept: Kept, device: int, programs: int, *values: int) -> bool:
+    """Repeats a launch that was made by `start` with `repeats`, with these values of the arguments. The caller knows
+    that their kind is the same. Returns False, and launches nothing, if there was no such launch, if the device is not
+    the current one, or if hooks are set."""
+    found = kept.get((AGAIN,))
+    if found is None or device != _current_device() or _hooked():  # type: ignore[misc]
+        return False
+    run, function, packed = found[0]
+    try:
+        run(programs, 1, 1, _current_stream(device), function, packed, None, None, None,  # type: ignore[misc]
+            *values, *found[1])
+    except TypeError:  # another Triton: its launcher takes other arguments, and has launched nothing
+        kept.pop((AGAIN,), None)
+        return False
+    return True
+
+
+def _keep_again(kept: Kept, made: Any, last: Tuple[Any, ...]) -> None:
+    """Keeps what `again` launches, if this Triton has it."""
+    parts = tuple(getattr(made, name, None) for name in ("run", "function", "packed_metadata"))
+    if None not in (knobs, _current_device, _current_stream, *parts):
+        kept[AGAIN,] = parts, last
 
 
 def start(kernel: Any, programs: int, kept: Kept, by_address: bool, arguments: Tuple[Any, ...], more: Tuple[Any, ...],
-          words: Optional[torch.dtype], **constants: Any) -> None:
+          words: Optional[torch.dtype], repeats: bool = False, **constants: Any) -> None:
     """Launches a kernel on the current device with tensors and numbers: `arguments`, then `more`. `kept` belongs to the
     device, and to one value of `words` and of each constant. If `words` is given, the kernel takes the tensors in
     `arguments`, except the first, as flat tensors of this type. With `by_address` all tensors are in the memory of the
-    GPU; Triton translates addresses of the host."""
+    GPU; Triton translates addresses of the host. With `repeats` the caller uses `again` for arguments of this kind."""
     kind: Any = [kernel.__name__]
     values = []
     for given in (*arguments, *more):
@@ -36,6 +78,8 @@ def start(kernel: Any, programs: int, kept: Kept, by_address: bool, arguments: T
     if found is not None:
         try:
             found[0][(programs, 1, 1)](*values, *found[1])
+            if repeats:
+                _keep_again(kept, *found)
             return
         except TypeError:  # another Triton: its launcher takes other arguments, and has launched nothing
             del kept[kind]

@@ -46,6 +46,7 @@ class _Launches(NamedTuple):
     ahead: int
     constants: Dict[str, Any]
     kept: compiled.Kept
+    once: bool
 
 
 def _launches(row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _Launches:
@@ -58,14 +59,20 @@ def _launches(row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _L
     else:
         constants.update(SHIFT=kernels.shift(vectors), BLOCK=shape.items)
         scope, pieces = kernels.copy_scope, shapes.Pieces(vectors, shape.items)
-    return _Launches(way, shape, scope, pieces, vector, vectors, shapes.ahead(row) * vectors, constants, {})
+    return _Launches(way, shape, scope, pieces, vector, vectors, shapes.ahead(row) * vectors, constants, {},
+                     way.is_one_launch)
 
 
 def _copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, found: _Launches) -> torch.Tensor:
     count = index.numel()
+    at = index.data_ptr(), table.data_ptr(), out.data_ptr()
+    repeats = found.once and not (at[0] | at[1] | at[2]) & 15 and count <= compiled.WORD and index.is_contiguous()
+    if repeats and compiled.again(found.kept, table.get_device(), found.pieces.of(count), *at, count, found.vectors,
+                                  *found.way.bounds):
+        return out
     launch.run(found.way, found.scope, kernels.copy_windows, found.pieces.of(count), found.shape, found.kept,
                index.contiguous(), table, out, count, found.vectors, words=_WORDS[found.vector],
-               piece_bytes=found.shape.items * found.vector, ahead=found.ahead, **found.constants)
+               piece_bytes=found.shape.items * found.vector, ahead=found.ahead, repeats=repeats, **found.constants)
     return out
 
 

@@ -64,6 +64,11 @@ class Way:
         return len(self.bounds) - 1
 
     @property
+    def is_one_launch(self) -> bool:
+        """Whether each call is one launch over the whole table, which is in the memory of the GPU."""
+        return self.strategy == "naive" and not self.on_host and self.bounds_there is None and self.parts == 1
+
+    @property
     def in_windows(self) -> bool:
         return self.strategy == "windows"
 
@@ -330,11 +335,12 @@ def on(device: torch.device) -> ContextManager[Any]:
 
 def run(way: Way, scope: Any, windows: Any, pieces: int, shape: Shape, kept: compiled.Kept, *arguments: Any,
         words: Optional[torch.dtype] = None, piece_bytes: int = 0, numbered: bool = False, ahead: Optional[int] = None,
-        **constants: Any) -> None:
+        repeats: bool = False, **constants: Any) -> None:
     """Makes the launches of a way over `pieces` pieces. The kernels are kernels.*_scope and *_windows. `kept` belongs to
     this way, shape, and constants. `words` is the type as which a kernel takes all tensors after the first. A program
     has at most `piece_bytes` bytes of the table in flight. With `numbered` each pass also gets its number, after
-    `arguments`. Windows that may wait for each other get `ahead` items; 0 means that they do not wait."""
+    `arguments`. Windows that may wait for each other get `ahead` items; 0 means that they do not wait. `repeats` is
+    passed to compiled.start if this is one launch."""
     device = arguments[0].device
     in_flight = way.in_flight * (1 if not way.on_host or streams.is_part(device) else WHOLE_GPU)
     at_once = max(1, in_flight // piece_bytes) if way.on_host and piece_bytes else pieces
@@ -355,7 +361,8 @@ def run(way: Way, scope: Any, windows: Any, pieces: int, shape: Shape, kept: com
         for part in range(way.parts):
             number = (part,) if numbered else ()
             compiled.start(scope, pieces, kept, not way.on_host, arguments,
-                           (*number, way.bounds[part], way.bounds[part + 1]), words, num_warps=shape.warps, **constants)
+                           (*number, way.bounds[part], way.bounds[part + 1]), words, repeats and way.is_one_launch,
+                           num_warps=shape.warps, **constants)
 
 
 def run_list(way: Way, scope: Any, windows: Any, items: int, tables: int, shape: Shape, *arguments: Any,
