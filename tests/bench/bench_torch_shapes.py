@@ -471,7 +471,28 @@ def overhead(memory):
         found[name] = {"stock_us": a, "reach_us": b, "overhead_us": b - a}
         print(f"overhead of {name}: stock {a:.1f} us, reach.torch {b:.1f} us, {b - a:.1f} us more (limit 10)",
               flush=True)
+    found["parts"] = parts(table, index, bags, offsets)
     return found
+
+
+def parts(table, index, bags, offsets):
+    """Prints and returns the microseconds of the parts of a call: the choice, and the launch of what was chosen."""
+    # pylint: disable=protected-access
+    of_bags = {"embedding_bag": bag._Bags(table, bags, None, None, 16, False, False),
+               "embedding_bag, offsets": bag._Bags(table, index, offsets, None, 0, False, False)}
+    out, sums = table.new_empty(index.numel(), table.shape[1]), table.new_empty(bags.shape[0], table.shape[1])
+    calls = {"gather_rows": (lambda: gather._choose(table, index, None, ""),
+                             lambda found: gather._copy(table, index, out, found))}
+    for name, call in of_bags.items():
+        calls[name] = (lambda c=call: bag._choose(c, "", None, None), lambda found, c=call: bag._run(c, sums, found))
+    took = {}
+    for name, (choose, start) in calls.items():
+        chosen_ = choose()
+        took[name] = {"choice_us": host_seconds(choose) * 1e6, "shape": chosen_ and tuple(chosen_.shape),
+                      "kernel": chosen_ and chosen_.scope.__name__,
+                      "launch_us": chosen_ and host_seconds(lambda: start(chosen_)) * 1e6}  # noqa: B023
+        print(f"parts of {name}: {took[name]}", flush=True)
+    return took
 
 
 # ---- all of it -----------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ def index_add_(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor, 
         raise ValueError(f"the source must be {(index.numel(), *table.shape[1:])} of {table.dtype}")
     if deterministic:
         return table.index_put_((index.long(),), source if alpha == 1 else source * alpha, accumulate=True)
-    wants_grad = torch.is_grad_enabled() and (table.requires_grad or source.requires_grad)
+    wants_grad = not plain and torch.is_grad_enabled() and (table.requires_grad or source.requires_grad)
     if wants_grad or torch.are_deterministic_algorithms_enabled():
         fallback.say("index_add_", "a gradient is needed" if wants_grad else
                      "torch.use_deterministic_algorithms is on")

@@ -200,20 +200,27 @@ def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int
     return launch.remember(kind, find, index.device)
 
 
+def _choose(call: _Bags, strategy: str, rows: Optional[int], out: Optional[torch.Tensor]) -> Optional[_Launches]:
+    """Does _prepare once for each kind of call, with the parameters of sums_or_stock."""
+    table, index, offsets, weights, _, _, mean = call
+    count = rows or index.numel()
+    whole, even = rows is None or offsets is None, out is None or out.stride(0) % 16 == 0
+    found: Optional[_Launches] = remembered(
+        (table,), index, count, call.bags, (None if weights is None else weights.device,
+                                            None if offsets is None else offsets.device, mean, strategy, whole, even),
+        lambda: _prepare(call, count, strategy, whole, even))
+    return found
+
+
 def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
                   weights: Optional[torch.Tensor], length: int, has_end: bool, mean: bool, strategy: str,
                   out: Optional[torch.Tensor] = None, rows: Optional[int] = None) -> torch.Tensor:
     """Sums bags by a kernel or the stock operator. `out` has bags x width, with the numbers of a row adjacent. `rows`
     is the approximate number of indices in bags. It is given if offsets cover only a part of the index."""
     call = _Bags(table, index, offsets, weights, length, has_end, mean)
-    count, bags = rows or index.numel(), call.bags
     if index.numel() == 0 or table.numel() == 0:
-        return table.new_zeros((bags, table.shape[1])) if out is None else out.zero_()
-    whole, even = rows is None or offsets is None, out is None or out.stride(0) % 16 == 0
-    found: Optional[_Launches] = remembered(
-        (table,), index, count, bags, (None if weights is None else weights.device,
-                                       None if offsets is None else offsets.device, mean, strategy, whole, even),
-        lambda: _prepare(call, count, strategy, whole, even))
+        return table.new_zeros((call.bags, table.shape[1])) if out is None else out.zero_()
+    found = _choose(call, strategy, rows, out)
     if found is None:
         if out is not None and offsets is not None:
             index, offsets, weights = _cut(index, offsets, weights)

@@ -110,7 +110,8 @@ def forget() -> None:
 def remember(key: Tuple[Any, ...], find: Callable[[], Any], device: torch.device) -> Any:
     """Returns the first result of `find`, until the next `use`. A result found during the capture of a CUDA graph is
     not kept."""
-    key = (*key, shapes.only())
+    if shapes.only() is not None:
+        key = (*key, shapes.only())
     found = _remembered.get(key, _MISSING)
     if found is _MISSING:
         with _lock:
