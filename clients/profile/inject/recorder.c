@@ -99,13 +99,20 @@ void recorded_free(struct recorded *take)
     free(take);
 }
 
-static struct patched *find_patched(san_module module)
+/* Finds the slot of a module, or a free slot if the module is NULL. */
+static struct patched *find_slot(san_module module)
 {
     for (int i = 0; i < MODULES; i++) {
         if (atomic_load_explicit(&modules[i].module, memory_order_acquire) == module)
             return &modules[i];
     }
     return NULL;
+}
+
+/* A launch without a module has none that is patched. */
+static struct patched *find_patched(san_module module)
+{
+    return module ? find_slot(module) : NULL;
 }
 
 static void set_stale(struct patched *p, bool stale)
@@ -212,7 +219,7 @@ static const char *patch(san_context context, san_module module)
     };
     static const char refused[] = "the Sanitizer library cannot patch its module";
     struct buffers *const b = find_context(context);
-    struct patched *const slot = find_patched(NULL);
+    struct patched *const slot = find_slot(NULL);
     if (!b || !slot)
         return "too many modules or contexts are recorded";
     if (!make_buffers(b))

@@ -190,6 +190,26 @@ static void first_launches_and_new_shapes_are_recorded(void **state)
     check();
 }
 
+static void launches_without_a_module_are_left_alone(void **state)
+{
+    static const struct target t = {.context = 11, .module = 15, .kernel = "with_module"};
+    const unsigned before = atomic_load(&results);
+    struct Sanitizer_Launch_st given = {0};
+    struct san_launch_data l = describe(&t, 10, &given);
+
+    (void)state;
+    load(&t);
+    assert_true(recorder_is_ready(l.module));
+    l.module = NULL;
+    assert_false(recorder_is_ready(l.module));
+    assert_false(recorder_skip(&l));
+    assert_false(given.has_data);
+    launch(&t, 10); /* the other launches are recorded */
+    assert_int_equal(results, before + 1);
+    destroy(&t);
+    check();
+}
+
 /* One block in 2^32 or more would be in the sample, and one in 0 is none. */
 static void grids_of_any_size_are_recorded(void **state)
 {
@@ -507,6 +527,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_launches_and_new_shapes_are_recorded),
+        cmocka_unit_test(launches_without_a_module_are_left_alone),
         cmocka_unit_test(grids_of_any_size_are_recorded),
         cmocka_unit_test(a_module_stays_patched_until_its_kernel_is_recorded),
         cmocka_unit_test(a_launch_that_takes_too_long_is_recorded_once),
