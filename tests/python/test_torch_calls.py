@@ -82,7 +82,7 @@ class Compiled:
 
 @contextlib.contextmanager
 def device_is(number):
-    """Sets the current device of launches; that of a tensor of the CPU is -1."""
+    """Sets the current device of launches. Tensors of the CPU have device -1."""
     before = compiled._current_device, compiled._current_stream  # pylint: disable=protected-access
     compiled._current_device, compiled._current_stream = lambda: number, lambda device: 77
     try:

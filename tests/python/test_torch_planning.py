@@ -338,7 +338,7 @@ def candidates_are_distinct_and_fill_their_warps():
                 assert one.items >= 32 * one.warps and vectors * one.items < 1 << 32 and one.items >= one.tile
             for one in shapes.bags(strategy, vectors, rows):
                 assert one.items * lanes >= 32 * one.warps and one.tile in (0, one.items)
-                assert 1 <= one.step <= (32 if one.tile else shapes.MOST_STEPS)
+                assert 1 <= one.step <= (32 if one.tile else shapes.LONG_STEPS)
                 trips = -(-rows // (lanes * one.step))
                 assert one.tile or trips * one.step * lanes < rows + lanes * trips, "a trip has at most one idle step"
             tiled = [one.tile for one in shapes.copies(strategy, vectors) if one.tile]

@@ -132,7 +132,7 @@ def copies(strategy: str, vectors: int, vector: int = 16) -> List[Shape]:
 
 # (warps, vectors that a thread has in flight), the first without a measurement.
 _BAGS = ((2, 8), (1, 8), (4, 8), (1, 4), (4, 4), (2, 16))
-MOST_STEPS = 8
+MOST_STEPS, LONG_STEPS = 8, 16
 WARPS_OF_SM = 32  # that programs in windows have on an SM
 # (warps, rows in flight, vectors of a thread at most) of bags in tiles.
 _BAG_TILES = ((1, 4, 32), (1, 8, 8), (4, 4, 16), (4, 8, 4), (1, 32, 2), (4, 32, 2))
@@ -168,6 +168,9 @@ def bags(strategy: str, vectors: int, rows: int) -> List[Shape]:
         found.append(Shape(items, warps, WARPS_OF_SM // warps, max(1, 4 // warps), step))
     if strategy in ("naive", "scopes") and lanes == 1 and vectors > WARP // 2:
         found += _bags_in_tiles(vectors, rows)
+    elif strategy in ("naive", "scopes") and each > MOST_STEPS:  # few long bags wait for memory
+        step = -(-each // -(-each // LONG_STEPS))
+        found += [Shape(WARP * warps // lanes, warps, step=step) for warps in (1, 4)]
     return list(dict.fromkeys(found))
 
 
