@@ -19,6 +19,9 @@ run-built:
 TSAN_PROGRAMS := $(foreach t,$(TSAN_TESTS),$(filter %/test_$(t),$(tests_tsan))) \
                  $(filter $(OUT)/tsan/tests/unit/clients/profile/inject/%,$(tests_tsan))
 E2E         := $(call SCRIPTS,e2e)
+# Scripts that check-long runs in the release build. Under the sanitizers, which check runs, all their cases execute the
+# same lines.
+E2E_LONG    := $(foreach t,domains driver profile_report which_gpu,tests/e2e/test_$(t).py)
 # The tests of the pages in a browser run in the release build only, because a sanitizer does not check pages.
 BROWSER     := $(call SCRIPTS,browser)
 # The C programs that the test scripts start.
@@ -34,7 +37,8 @@ ifdef CROSS
 CHECK_ITEMS  = $(call longest,$(tests_release)) $(call others,$(tests_release)) $(E2E:%=release:%)
 else
 CHECK_ITEMS  = $(LINT:%=make:%) \
-               $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) $(E2E:%=release:%) $(BROWSER:%=release:%) \
+               $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) \
+               $(patsubst %,release:%,$(filter-out $(E2E_LONG),$(E2E)) $(BROWSER)) \
                $(call others,$(tests_asan)) $(call others,$(tests_release)) $(TSAN_PROGRAMS) $(fuzz_asan) \
                $(patsubst %,release:%,$(wildcard tests/python/test_*.py)) \
                $(wildcard tests/layering/*.py) tests/lint/language
@@ -95,7 +99,7 @@ check-long:
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS)) REACH_LONG=1 check-programs papers-programs
 	@failed=0; REACH_LONG=1 tests/run -j 2 -t 36000 make:lint-tidy $(tests_asan) $(patsubst %.c,$(OUT)/release/%,$(filter %.c,$(LONG_TESTS))) \
 	    asan:tests/e2e/test_schemathesis.py $(papers_release) $(papers_asan) $(PAPERS:%=release:%) $(PAPERS:%=asan:%) \
-	    $(patsubst %,release:%,$(filter %.py,$(LONG_TESTS)) $(wildcard tests/package/test_*.py)) || failed=1; \
+	    $(patsubst %,release:%,$(sort $(E2E_LONG) $(filter %.py,$(LONG_TESTS))) $(wildcard tests/package/test_*.py)) || failed=1; \
 	    REACH_LONG=1 $(MAKE) --no-print-directory check-fleet || failed=1; \
 	    $(foreach a,$(FOREIGN),$(MAKE) --no-print-directory ARCH=$(a) CC=$(a)-linux-gnu-gcc check || failed=1;) exit $$failed
 
