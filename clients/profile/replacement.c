@@ -23,3 +23,8 @@ const char *replacement_find(const struct recording_kernel *k)
     }
     return NULL;
 }
+
+bool replacement_is_whole(const struct recording_kernel *k)
+{
+    return replacement_find(k) && !strstr(k->operator[0] ? k->operator: k->name, "backward");
+}

@@ -165,7 +165,7 @@ static void keep_fastest(struct report_row *row)
  * Otherwise such limits may remain, and two predictions are compared. */
 static double time_before(const struct report_row *row, enum strategy strategy)
 {
-    const bool replaced = strategy != STRATEGY_NAIVE && replacement_find(row->kernel);
+    const bool replaced = strategy != STRATEGY_NAIVE && replacement_is_whole(row->kernel);
 
     return replaced && row->measured_ns > 0 ? row->measured_ns : row->predicted_ns;
 }

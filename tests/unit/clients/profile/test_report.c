@@ -487,15 +487,16 @@ static void the_operator_selects_the_function(void **state)
 /* The kernel of an operator can have limits that the function which replaces the operator lacks. */
 static void a_replaced_operator_is_compared_with_its_measured_time(void **state)
 {
-    static const char *const operators[] = {"", "aten::embedding_bag"};
+    static const char *const operators[] = {"", "aten::embedding_bag",
+                                            "aten::embedding_dense_backward"};
     struct process p;
     double ns[2];
 
     (void)state;
     ask_random110(ns);
     for (int slower = 85; slower <= 115; slower += 15) {
-        for (int k = 0; k < 2; k++) {
-            const double before = k == 0 ? ns[0] : ns[0] * slower / 100.0;
+        for (int k = 0; k < 3; k++) {
+            const double before = k == 1 ? ns[0] * slower / 100.0 : ns[0];
             set_up(&p, "random110.rlt", 110 * GIB, ns[0] * slower / 100.0);
             p.kernel.operator= operators[k];
             const struct report_row *const row = reported(&p, true);
