@@ -7,11 +7,14 @@
 #ifndef CUDA_ON_HOST_H
 #define CUDA_ON_HOST_H
 
+/* The checked longjmp of glibc refuses to change to another stack. */
+#undef _FORTIFY_SOURCE
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <setjmp.h>
 #include <ucontext.h>
 #include <vector>
 
@@ -50,15 +53,20 @@ namespace cuda_on_host
 enum { STACK_BYTES = 128 << 10, WARP = 32 };
 enum state { READY, AT_WARP, AT_BLOCK, ENDED };
 
+/* A thread begins with its context. After that, threads and the scheduler change by _longjmp,
+ * because swapcontext makes a system call. */
 struct thread {
     ucontext_t context;
+    jmp_buf resumption;
+    bool begun;
     std::vector<char> stack;
     state at;
     unsigned deposit; /* operations of the current collective of its warp */
 };
 
-static std::vector<thread> threads;
-static ucontext_t scheduler;
+/* They are never destroyed, because a process may exit while a kernel runs. */
+static std::vector<thread> &threads = *new std::vector<thread>;
+static jmp_buf scheduler;
 static unsigned current;
 static uint64_t random_state = 1;
 static const std::function<void()> *body;
@@ -74,13 +82,26 @@ static inline unsigned random_below(unsigned n)
 static inline void wait_at(state at)
 {
     threads[current].at = at;
-    swapcontext(&threads[current].context, &scheduler);
+    if (_setjmp(threads[current].resumption) == 0)
+        _longjmp(scheduler, 1);
 }
 
 static inline void enter()
 {
     (*body)();
     threads[current].at = ENDED;
+    _longjmp(scheduler, 1);
+}
+
+/* Runs the current thread until it waits or ends. */
+static __attribute__((noinline)) void run_current()
+{
+    if (_setjmp(scheduler) != 0)
+        return;
+    if (threads[current].begun)
+        _longjmp(threads[current].resumption, 1);
+    threads[current].begun = true;
+    setcontext(&threads[current].context);
 }
 
 /* Releases the threads first .. end if all unfinished threads among them wait at `at`. */
@@ -115,7 +136,8 @@ static inline void run_block(unsigned count)
         getcontext(&threads[t].context);
         threads[t].context.uc_stack.ss_sp = threads[t].stack.data();
         threads[t].context.uc_stack.ss_size = STACK_BYTES;
-        threads[t].context.uc_link = &scheduler;
+        threads[t].context.uc_link = nullptr;
+        threads[t].begun = false;
         threads[t].at = READY;
         makecontext(&threads[t].context, enter, 0);
     }
@@ -133,7 +155,7 @@ static inline void run_block(unsigned count)
             current = ready[i];
             ready[i] = ready[n - 1];
             threadIdx = place_of(current);
-            swapcontext(&scheduler, &threads[current].context);
+            run_current();
         }
     }
     for (const thread &t : threads) {
