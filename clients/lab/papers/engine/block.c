@@ -78,10 +78,9 @@ struct block_warps {
     uint32_t first; /* the first warp of the block */
 };
 
-static bool matrix_agrees(const void *context, uint32_t home, uint32_t lane, uint32_t members)
+static bool matrix_agrees(const void *context, uint32_t home, uint32_t members)
 {
     const struct block_warps *h = context;
-    (void)lane;
     for (; members != 0; members &= members - 1) {
         if (!lab_matrix_agree(&h->core->matrix, h->first + home,
                               h->first + (uint32_t)__builtin_ctz(members)))
@@ -120,7 +119,7 @@ static void run_packed(struct lab_core *c, uint32_t block, uint32_t iteration)
     b->packed = true;
     b->waiting = 0;
     b->running = lab_compact_block(
-        lanes, of_block, c->machine->compact.aware ? matrix_agrees : NULL, &homes, packed);
+        lanes, of_block, c->machine->compact.bits > 0 ? matrix_agrees : NULL, &homes, packed);
     c->counts.compacted += b->running;
     for (uint32_t i = 0; i < b->running; i++) {
         struct lab_warp *w = &c->warps[homes.first + i];

@@ -31,14 +31,6 @@ void lab_cache_free(struct lab_cache *take)
     free(take);
 }
 
-#ifdef __SSE2__
-static __m128i smaller(__m128i a, __m128i b)
-{
-    const __m128i less = _mm_cmplt_epi32(a, b);
-    return _mm_or_si128(_mm_and_si128(less, a), _mm_andnot_si128(less, b));
-}
-#endif
-
 uint32_t lab_cache_depth(const struct lab_cache *c, uint32_t slot)
 {
     const uint32_t first = slot - slot % (2 * c->ways);
@@ -54,20 +46,6 @@ static uint32_t oldest_way(const uint32_t *used, uint32_t ways)
 {
     uint32_t oldest = 0;
     uint32_t least = used[0];
-#ifdef __SSE2__
-    if (ways == 8) {
-        /* SSE2 compares signed integers only, so the sign bit is flipped. */
-        const __m128i sign = _mm_set1_epi32(INT32_MIN);
-        const __m128i low = _mm_xor_si128(_mm_loadu_si128((const void *)used), sign);
-        const __m128i high = _mm_xor_si128(_mm_loadu_si128((const void *)(used + 4)), sign);
-        __m128i min = smaller(low, high);
-        min = smaller(min, _mm_shuffle_epi32(min, _MM_SHUFFLE(1, 0, 3, 2)));
-        min = smaller(min, _mm_shuffle_epi32(min, _MM_SHUFFLE(2, 3, 0, 1)));
-        const __m128i equal =
-            _mm_packs_epi32(_mm_cmpeq_epi32(low, min), _mm_cmpeq_epi32(high, min));
-        return (uint32_t)__builtin_ctz((uint32_t)_mm_movemask_epi8(equal)) / 2;
-    }
-#endif
     if (ways == 4) {
         const uint32_t low = used[1] < used[0];
         const uint32_t high = 2 + (used[3] < used[2]);

@@ -11,10 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 enum { LAB_NO_SLOT = UINT32_MAX };
 
 struct lab_cache {
@@ -47,55 +43,10 @@ static inline uint32_t lab_cache_find(const struct lab_cache *c, uint32_t tag)
 {
     const uint32_t first = lab_cache_first(c, tag);
     const uint32_t *set = c->tags + first;
-    uint32_t way = 0;
-#ifdef __SSE2__
-    const __m128i wanted = _mm_set1_epi32((int)tag);
-    if (c->ways == 8) { /* one branch for both halves, because the half is not predictable */
-        const __m128i low = _mm_cmpeq_epi32(_mm_loadu_si128((const void *)set), wanted);
-        const __m128i high = _mm_cmpeq_epi32(_mm_loadu_si128((const void *)(set + 4)), wanted);
-        const uint32_t equal = (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(low)) |
-                               (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(high)) << 4;
-        return equal != 0 ? first + (uint32_t)__builtin_ctz(equal) : LAB_NO_SLOT;
-    }
-    for (; way + 4 <= c->ways; way += 4) {
-        const __m128i four = _mm_loadu_si128((const __m128i *)(const void *)(set + way));
-        const int equal = _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(four, wanted)));
-        if (equal != 0)
-            return first + way + (uint32_t)__builtin_ctz((uint32_t)equal);
-    }
-#endif
-    while (way < c->ways && set[way] != tag)
-        way++;
-    return way < c->ways ? first + way : LAB_NO_SLOT;
-}
-
-/* Finds `count` tags, at most 32. Returns a mask of the tags that are present, and writes their
- * slots in order. out_slots needs room for one more slot. */
-static inline uint32_t lab_cache_find_all(const struct lab_cache *c, const uint32_t *tags,
-                                          uint32_t count, uint16_t *out_slots)
-{
-    uint32_t found = 0;
-#ifdef __SSE2__
-    /* There is no branch per tag, because hits are not predictable. */
-    for (uint32_t i = 0; c->ways == 4 && i < count; i++) {
-        const uint32_t first = lab_cache_first(c, tags[i]);
-        const __m128i four = _mm_loadu_si128((const __m128i *)(const void *)(c->tags + first));
-        const __m128i equal = _mm_cmpeq_epi32(four, _mm_set1_epi32((int)tags[i]));
-        const uint32_t way = (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(equal));
-        *out_slots = (uint16_t)(first + (uint32_t)__builtin_ctz(way | 16));
-        out_slots += way != 0;
-        found |= (uint32_t)(way != 0) << i;
-    }
-    if (c->ways == 4)
-        return found;
-#endif
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t slot = lab_cache_find(c, tags[i]);
-        *out_slots = (uint16_t)slot;
-        out_slots += slot != LAB_NO_SLOT;
-        found |= (uint32_t)(slot != LAB_NO_SLOT) << i;
-    }
-    return found;
+    uint32_t slot = LAB_NO_SLOT;
+    for (uint32_t way = 0; way < c->ways; way++) /* no branch, because hits are not predictable */
+        slot = set[way] == tag ? first + way : slot;
+    return slot;
 }
 
 /* Returns the number of entries of the set that were used after this one. */

@@ -22,7 +22,7 @@ uint32_t lab_compact_block(const uint32_t *lanes, uint32_t warps, lab_may_join *
             out[count][lane] = LAB_NO_THREAD;
             for (uint32_t home = seed; home < warps; home++) {
                 if (!(left[home] >> lane & 1) ||
-                    (home != seed && may_join && !may_join(context, home, lane, members)))
+                    (home != seed && may_join && !may_join(context, home, members)))
                     continue;
                 out[count][lane] = home * LAB_LANES + lane;
                 left[home] &= ~(1u << lane);

@@ -11,9 +11,9 @@
 
 enum { LAB_MAX_BLOCK_WARPS = 32, LAB_NO_THREAD = UINT32_MAX };
 
-/* Returns whether a thread may join a new warp. The thread is in `lane` of warp `home` of the
- * block. The new warp already has threads of the warps in `members` (one bit each). */
-typedef bool lab_may_join(const void *context, uint32_t home, uint32_t lane, uint32_t members);
+/* Returns whether a thread of warp `home` of the block may join a new warp, which already has
+ * threads of the warps in `members` (one bit each). */
+typedef bool lab_may_join(const void *context, uint32_t home, uint32_t members);
 
 /* Packs threads into new warps, the lowest warp first. Each thread keeps its lane. lanes[w] are the
  * lanes of warp w that take this side of the branch. A thread that may not join a new warp is

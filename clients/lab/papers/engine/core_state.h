@@ -10,6 +10,9 @@
 #include "clients/lab/papers/engine/walk.h"
 
 enum { LAB_QUEUE = 4 * LAB_LANES, LAB_MAX_LOADS = LAB_MAX_WALKS * LAB_LEVELS };
+/* A core has at most one event per warp, one per walker and one for its queue. */
+_Static_assert((int)LAB_MOST_EVENTS > (int)LAB_MAX_WARPS + (int)LAB_MAX_WALKERS,
+               "room for all events");
 static const uint64_t LAB_NEVER = UINT64_MAX;
 
 /* The code of an event of a core contains its kind, and a warp or a walker. */
@@ -44,11 +47,6 @@ struct lab_translation {
     uint16_t hit_count;
     uint16_t slots[LAB_LANES + 1]; /* slots of the hits */
 };
-
-/* Buckets of the two hash tables from pages to the warps that wait to look them up again. A warp
- * that is in both buckets of a page may wait for this page. The tables find the warps whose
- * translations change with an entry of the TLB. */
-enum { LAB_WANTED = 256 };
 
 /* A line that waits for the data cache. */
 struct lab_line {
@@ -110,7 +108,6 @@ struct lab_core {
     uint16_t wait_of_page[LAB_LANES];
     uint16_t lookup_cycles[LAB_LANES + 1]; /* cycles by number of pages */
     struct lab_translation translations[LAB_MAX_WARPS];
-    uint64_t wanted[2][LAB_WANTED];
     /* A ring of lines of at most two instructions. The second one is an instruction whose walks
      * ended. */
     uint32_t queue_first;

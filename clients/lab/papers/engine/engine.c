@@ -31,8 +31,7 @@ static bool set_core(struct lab_core *c, struct lab_engine *e, uint32_t id,
     if (m->sched.locality != LAB_NO_LOCALITY)
         c->locality = lab_locality_new(&m->sched, m->warps);
     return c->l1 && (c->tlb || t->entries == 0) &&
-           (c->locality || m->sched.locality == LAB_NO_LOCALITY) &&
-           lab_events_reserve(&c->events, 3 * LAB_MAX_WARPS);
+           (c->locality || m->sched.locality == LAB_NO_LOCALITY);
 }
 
 static void free_engine(struct lab_engine *e)
@@ -41,7 +40,6 @@ static void free_engine(struct lab_engine *e)
         lab_cache_free(e->cores[i].l1);
         lab_cache_free(e->cores[i].tlb);
         lab_locality_free(e->cores[i].locality);
-        lab_events_free(&e->cores[i].events);
     }
     free(e->cores);
     lab_memory_free(e->memory);
@@ -78,33 +76,12 @@ static uint64_t core_turn(const struct lab_core *c)
     return c->next == LAB_NEVER ? LAB_NEVER : c->next << ID_BITS | c->id;
 }
 
-/* The turns of all cores that are not running, and the earliest turn of each 4 and each 16 cores. A
- * heap would need a branch per comparison, and nearly every turn would move far. */
-enum { FOUR = 4 };
-_Static_assert(LAB_MAX_CORES == FOUR * FOUR * FOUR, "three rows");
-struct turns {
-    uint64_t at[FOUR][FOUR][FOUR];
-    uint64_t of_4[FOUR][FOUR];
-    uint64_t of_16[FOUR];
-};
-
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t earliest(const uint64_t *turns, uint32_t count)
 {
-    return a < b ? a : b;
-}
-
-static uint64_t earliest(const uint64_t at[FOUR])
-{
-    return earlier(earlier(at[0], at[1]), earlier(at[2], at[3]));
-}
-
-static void set_turn(struct turns *t, uint32_t core, uint64_t turn)
-{
-    const uint32_t row = core / (FOUR * FOUR);
-    const uint32_t four = core / FOUR % FOUR;
-    t->at[row][four][core % FOUR] = turn;
-    t->of_4[row][four] = earliest(t->at[row][four]);
-    t->of_16[row] = earliest(t->of_4[row]);
+    uint64_t least = LAB_NEVER;
+    for (uint32_t i = 0; i < count; i++)
+        least = turns[i] < least ? turns[i] : least;
+    return least;
 }
 
 /* Returns the last time at which a core may take a step if another core has the turn `other`. */
@@ -120,21 +97,19 @@ static uint64_t step_limit(uint64_t other, uint32_t id)
 static void run_cores(struct lab_engine *e)
 {
     const uint32_t cores = e->machine->cores;
-    struct turns t;
-    memset(&t, 0xff, sizeof t); /* LAB_NEVER */
+    uint64_t turns[LAB_MAX_CORES]; /* LAB_NEVER for the core that runs */
     for (uint32_t i = 0; i < cores; i++)
-        set_turn(&t, i, i);
-    for (uint64_t turn = earliest(t.of_16); turn != LAB_NEVER;) {
+        turns[i] = i;
+    for (uint64_t turn = 0; turn != LAB_NEVER;) {
         const uint32_t id = (uint32_t)turn & ((1u << ID_BITS) - 1);
         struct lab_core *c = &e->cores[id];
-        set_turn(&t, id, LAB_NEVER);
-        const uint64_t other = earliest(t.of_16);
+        turns[id] = LAB_NEVER;
+        const uint64_t other = earliest(turns, cores);
         if (other != LAB_NEVER)
             __builtin_prefetch(&e->cores[other & ((1u << ID_BITS) - 1)]);
         lab_core_run(c, step_limit(other, id));
-        const uint64_t next = core_turn(c);
-        set_turn(&t, id, next);
-        turn = earlier(other, next);
+        turns[id] = core_turn(c);
+        turn = other < turns[id] ? other : turns[id];
     }
 }
 
@@ -155,22 +130,15 @@ static void collect_result(const struct lab_engine *e, struct lab_result *out)
 static enum status check_machine(const struct lab_machine *m, const struct lab_job *job,
                                  struct err *err)
 {
-    const uint32_t most = m->compact.aware ? LAB_MATRIX_WARPS : LAB_MAX_WARPS;
+    const uint32_t most = m->compact.bits > 0 ? LAB_MATRIX_WARPS : LAB_MAX_WARPS;
     const uint32_t of_block = job->block_warps;
-    if (m->cores == 0 || m->cores > LAB_MAX_CORES || m->warps == 0 || m->warps > most)
-        return err_set(
-            err, STATUS_INVALID_ARGUMENT,
-            "the simulated machine has %u cores of %u warps; at most %u of %u are supported",
-            m->cores, m->warps, LAB_MAX_CORES, most);
-    if (m->tlb.entries > 0 &&
-        (m->tlb.walkers == 0 || m->tlb.walkers > LAB_MAX_WALKERS || m->tlb.ports == 0))
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "a TLB must have at least one port, and 1 to %u walkers", LAB_MAX_WALKERS);
-    if (of_block > LAB_MAX_BLOCK_WARPS || m->warps % of_block != 0)
-        return err_set(err, STATUS_INVALID_ARGUMENT,
-                       "the %u warps of a core are not a multiple of the %u of a block", m->warps,
-                       of_block);
-    return STATUS_OK;
+    if (m->cores <= LAB_MAX_CORES && m->warps > 0 && m->warps <= most &&
+        m->tlb.walkers <= LAB_MAX_WALKERS && of_block <= LAB_MAX_BLOCK_WARPS &&
+        m->warps % of_block == 0)
+        return STATUS_OK;
+    return err_set(err, STATUS_INVALID_ARGUMENT,
+                   "blocks of %u warps do not fit %u cores of %u warps with %u walkers", of_block,
+                   m->cores, m->warps, m->tlb.walkers);
 }
 
 enum status lab_engine_run(const struct lab_machine *machine, const struct lab_job *job,

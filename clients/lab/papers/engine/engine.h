@@ -21,8 +21,8 @@ struct lab_result {
 };
 
 /* Runs all blocks of the job. Core c runs blocks c, c + cores, and so on. Returns STATUS_NO_MEMORY
- * if out of memory. Returns STATUS_INVALID_ARGUMENT if the warps of a core are not a multiple of
- * the warps of a block. */
+ * if out of memory. Returns STATUS_INVALID_ARGUMENT if the machine is too large, or if the warps of
+ * a core are not a multiple of the warps of a block. */
 enum status lab_engine_run(const struct lab_machine *machine, const struct lab_job *job,
                            struct lab_result *out, struct err *err);
 

@@ -6,17 +6,18 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
+
+enum { LAB_MOST_EVENTS = 192 };
 
 struct lab_event {
     uint64_t at;
     uint64_t code; /* defined by the owner */
 };
 
-/* Zero the structure before use. lab_events_free frees the heap. */
+/* A zeroed structure is an empty heap. */
 struct lab_events {
-    struct lab_event *heap; /* owned */
-    uint32_t count, capacity;
+    uint32_t count;
+    struct lab_event heap[LAB_MOST_EVENTS];
 };
 
 static inline bool lab_event_before(const struct lab_event *a, const struct lab_event *b)
@@ -24,24 +25,7 @@ static inline bool lab_event_before(const struct lab_event *a, const struct lab_
     return a->at != b->at ? a->at < b->at : a->code < b->code;
 }
 
-static inline void lab_events_free(struct lab_events *e)
-{
-    free(e->heap);
-    *e = (struct lab_events){0};
-}
-
-/* Makes room for `capacity` events. Returns false if out of memory. */
-static inline bool lab_events_reserve(struct lab_events *e, uint32_t capacity)
-{
-    struct lab_event *more = capacity > 0 ? realloc(e->heap, capacity * sizeof *more) : NULL;
-    if (!more)
-        return false;
-    e->heap = more;
-    e->capacity = capacity;
-    return true;
-}
-
-/* The heap must have room (lab_events_reserve). */
+/* The heap must have room for one more event. */
 static inline void lab_events_push(struct lab_events *e, uint64_t at, uint64_t code)
 {
     const struct lab_event new = {at, code};

@@ -19,8 +19,7 @@ struct lab_tlb_desc {
 
 struct lab_compact_desc {
     bool on;
-    bool aware;    /* the common page matrix is used */
-    uint32_t bits; /* bits per counter of the matrix */
+    uint32_t bits; /* bits per counter of the common page matrix; 0 means no matrix */
 };
 
 struct lab_machine {

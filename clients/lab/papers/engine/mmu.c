@@ -11,32 +11,8 @@ static uint64_t bit(uint32_t warp)
 
 /* ---- lookups ---- */
 
-struct wait_buckets {
-    uint64_t *first, *second;
-};
-
-static struct wait_buckets buckets_of_page(struct lab_core *c, uint32_t page)
-{
-    const uint32_t hash = page * 0x9e3779b1u;
-    return (struct wait_buckets){&c->wanted[0][hash >> 24],
-                                 &c->wanted[1][hash >> 16 & (LAB_WANTED - 1)]};
-}
-
-/* Returns the warps that may wait for the page. */
-static uint64_t warps_waiting_for(struct lab_core *c, uint32_t page)
-{
-    const struct wait_buckets w = buckets_of_page(c, page);
-    return *w.first & *w.second;
-}
-
 void lab_mmu_set_waiting(struct lab_core *c, uint32_t warp, bool waits)
 {
-    const struct lab_access *a = &c->warps[warp].access;
-    for (uint32_t i = 0; i < a->page_count; i++) {
-        const struct wait_buckets w = buckets_of_page(c, a->pages[i]);
-        *w.first = waits ? *w.first | bit(warp) : *w.first & ~bit(warp);
-        *w.second = waits ? *w.second | bit(warp) : *w.second & ~bit(warp);
-    }
     c->waiting = waits ? c->waiting | bit(warp) : c->waiting & ~bit(warp);
     c->translated = waits ? c->translated | bit(warp) : c->translated & ~bit(warp);
 }
@@ -45,7 +21,14 @@ static __attribute__((noinline)) void look_up_pages(struct lab_core *c, uint32_t
 {
     const struct lab_access *a = &c->warps[warp].access;
     struct lab_translation *t = &c->translations[warp];
-    const uint32_t hits = lab_cache_find_all(c->tlb, a->pages, a->page_count, t->slots);
+    uint16_t *slots = t->slots;
+    uint32_t hits = 0;
+    for (uint32_t i = 0; i < a->page_count; i++) {
+        const uint32_t slot = lab_cache_find(c->tlb, a->pages[i]);
+        *slots = (uint16_t)slot;
+        slots += slot != LAB_NO_SLOT;
+        hits |= (uint32_t)(slot != LAB_NO_SLOT) << i;
+    }
     t->hits = hits;
     t->hit_count = (uint16_t)__builtin_popcount(hits);
     t->missed = lab_low_bits(a->page_count) & ~hits;
@@ -68,7 +51,7 @@ static void report_hit(struct lab_core *c, uint32_t warp, uint32_t slot, uint32_
     const struct lab_sched_desc *sched = &c->machine->sched;
     if (sched->locality == LAB_OF_PAGES && sched->depth_weights[0] > 0)
         lab_locality_hit(c->locality, warp, lab_cache_depth(c->tlb, slot), now);
-    if (c->machine->compact.aware) {
+    if (c->machine->compact.bits > 0) {
         const uint32_t first = warp - warp % c->job->block_warps;
         lab_matrix_hit(&c->matrix, &c->tlb->history[slot], first + home, now);
     }
@@ -90,7 +73,7 @@ uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now)
     if (!c->tlb)
         return 0;
     const struct lab_translation *t = current_translation(c, warp);
-    if (c->machine->sched.locality == LAB_OF_PAGES || c->machine->compact.aware) {
+    if (c->machine->sched.locality == LAB_OF_PAGES || c->machine->compact.bits > 0) {
         report_hits(c, warp, t, now);
     } else {
         uint32_t *used = lab_cache_used(c->tlb, 0);
@@ -122,7 +105,7 @@ static void fill_tlb(struct lab_core *c, uint32_t page, uint64_t now)
         lab_locality_evicted(c->locality, c->tlb->owner[slot], evicted);
     c->tlb->owner[slot] = (uint8_t)w->warp;
     c->tlb->history[slot] = 0;
-    c->translated &= ~(warps_waiting_for(c, page) | warps_waiting_for(c, evicted));
+    c->translated = 0;
 }
 
 static void end_walks(struct lab_core *c, uint64_t now)

@@ -12,23 +12,10 @@
 
 #include <stdlib.h>
 
-/* No constant depends on a result. A core of the released simulator issues one instruction per
- * cycle of 325 MHz. This is four cycles of the engine (pichai_machines.c). */
-const struct lab_sched_constants lab_sched_constants = {
-    .base_score = 100,
-    .throttle = 8,
-    .line_entries = 16,
-    .line_ways = 8,
-    .page_entries = 8,
-    .decay_cycles = 4,
-    .find_cycles = 4,
-};
-
 struct lab_locality_state *lab_locality_new(const struct lab_sched_desc *desc, uint32_t warps)
 {
-    const struct lab_sched_constants *c = &lab_sched_constants;
-    const uint32_t entries = desc->locality == LAB_OF_PAGES ? c->page_entries : c->line_entries;
-    const uint32_t ways = entries < c->line_ways ? entries : c->line_ways;
+    const uint32_t entries = desc->locality == LAB_OF_PAGES ? LAB_PAGE_ENTRIES : LAB_LINE_ENTRIES;
+    const uint32_t ways = entries < LAB_LINE_WAYS ? entries : LAB_LINE_WAYS;
     struct lab_locality_state *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
@@ -36,7 +23,7 @@ struct lab_locality_state *lab_locality_new(const struct lab_sched_desc *desc, u
     s->warps = warps;
     s->live = warps;
     for (uint32_t w = 0; w < warps; w++) {
-        s->score[w] = c->base_score;
+        s->score[w] = LAB_BASE_SCORE;
         s->victims[w] = lab_cache_new(entries / ways, ways);
         if (!s->victims[w]) {
             lab_locality_free(s);
@@ -59,8 +46,8 @@ void lab_locality_free(struct lab_locality_state *take)
  * stays. */
 static uint64_t score_at(const struct lab_locality_state *s, uint32_t warp, uint64_t now)
 {
-    const uint64_t base = lab_sched_constants.base_score;
-    const uint64_t lost = (now - s->at[warp]) / lab_sched_constants.decay_cycles;
+    const uint64_t base = LAB_BASE_SCORE;
+    const uint64_t lost = (now - s->at[warp]) / LAB_DECAY_CYCLES;
     if (s->score[warp] <= base)
         return s->score[warp];
     return s->score[warp] > base + lost ? s->score[warp] - lost : base;
@@ -77,14 +64,14 @@ void lab_locality_evicted(struct lab_locality_state *s, uint32_t warp, uint32_t 
 
 static uint64_t cutoff_score(const struct lab_locality_state *s)
 {
-    return (uint64_t)s->live * lab_sched_constants.base_score;
+    return (uint64_t)s->live * LAB_BASE_SCORE;
 }
 
 /* Adds points. The new score is at most `most`, but at least the base. */
 static void add_points(struct lab_locality_state *s, uint32_t warp, uint64_t points, uint64_t most,
                        uint64_t now)
 {
-    const uint64_t base = lab_sched_constants.base_score;
+    const uint64_t base = LAB_BASE_SCORE;
     const uint64_t sum = score_at(s, warp, now) + points;
     const uint64_t bit = (uint64_t)1 << warp;
     s->score[warp] = sum <= base ? base : sum < most ? sum : most;
@@ -112,8 +99,7 @@ void lab_locality_missed(struct lab_locality_state *s, uint32_t warp, uint32_t t
     s->hits++;
     s->hits_of[warp]++;
     const uint64_t issued = s->instructions > 0 ? s->instructions : 1;
-    const uint64_t points =
-        weight * (s->hits * lab_sched_constants.throttle * cutoff_score(s) / issued);
+    const uint64_t points = weight * (s->hits * LAB_THROTTLE * cutoff_score(s) / issued);
     add_points(s, warp, points, points, now);
 }
 
@@ -127,15 +113,14 @@ void lab_locality_hit(struct lab_locality_state *s, uint32_t warp, uint32_t dept
 /* Returns whether the last selection is recent and a selected warp still runs. */
 static bool is_recent(const struct lab_locality_state *s, uint64_t live, uint64_t now)
 {
-    return s->started && (s->may_load & live) != 0 &&
-           now - s->found_at < lab_sched_constants.find_cycles;
+    return s->started && (s->may_load & live) != 0 && now - s->found_at < LAB_FIND_CYCLES;
 }
 
 /* Writes the scores that differ from the base. Returns the sum of the scores of all `warps`. */
 static uint64_t find_scores(struct lab_locality_state *s, uint64_t warps, uint64_t now,
                             uint64_t scores[LAB_MAX_WARPS])
 {
-    const uint64_t base = lab_sched_constants.base_score;
+    const uint64_t base = LAB_BASE_SCORE;
     const uint64_t others = warps & (s->raised | s->low);
     uint64_t sum = base * (uint32_t)__builtin_popcountll(warps & ~others);
     for (uint64_t left = others; left != 0; left &= left - 1) {
@@ -173,7 +158,7 @@ static uint64_t select_lowest(const struct lab_locality_state *s, uint64_t warps
     uint64_t chosen = 0;
     for (; warps != 0 && *sum < cutoff_score(s); warps &= warps - 1) {
         chosen |= (uint64_t)1 << __builtin_ctzll(warps);
-        *sum += lab_sched_constants.base_score;
+        *sum += LAB_BASE_SCORE;
     }
     return chosen;
 }

@@ -15,17 +15,17 @@ enum lab_locality { LAB_NO_LOCALITY = 0, LAB_OF_LINES, LAB_OF_PAGES };
 enum { LAB_MAX_WARPS = 64, LAB_DEPTHS = 4 };
 
 /* All constants of these schedulers. Constants with [t] are in Pichai's text, and the other
- * constants are from Rogers. */
-struct lab_sched_constants {
-    uint32_t base_score;   /* score of a warp that lost no line */
-    uint32_t throttle;     /* K_THROTTLE */
-    uint32_t line_entries; /* victim tags per warp [t] */
-    uint32_t line_ways;    /* [t] */
-    uint32_t page_entries; /* [t] */
-    uint32_t decay_cycles; /* cycles after which a score loses a point */
-    uint32_t find_cycles;  /* cycles between two selections of the warps that may load */
+ * constants are from Rogers. No constant depends on a result. A core of the released simulator
+ * issues one instruction per cycle of 325 MHz. This is four cycles of the engine. */
+enum {
+    LAB_BASE_SCORE = 100,  /* score of a warp that lost no line */
+    LAB_THROTTLE = 8,      /* K_THROTTLE */
+    LAB_LINE_ENTRIES = 16, /* victim tags per warp [t] */
+    LAB_LINE_WAYS = 8,     /* [t] */
+    LAB_PAGE_ENTRIES = 8,  /* [t] */
+    LAB_DECAY_CYCLES = 4,  /* cycles after which a score loses a point */
+    LAB_FIND_CYCLES = 4    /* cycles between two selections of the warps that may load */
 };
-extern const struct lab_sched_constants lab_sched_constants;
 
 struct lab_sched_desc {
     enum lab_order order;

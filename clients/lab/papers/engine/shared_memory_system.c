@@ -13,8 +13,6 @@ struct lab_memory *lab_memory_new(const struct lab_memory_desc *desc)
     m->desc = *desc;
     const uint32_t shift = LAB_LINE_SHIFT + desc->cache_line_shift;
     m->cache = lab_cache_new((desc->cache_bytes >> shift) / desc->cache_ways, desc->cache_ways);
-    for (uint32_t core = 0; core < LAB_MAX_PORTS; core++)
-        m->port_of_core[core] = (uint8_t)(core / desc->cores_per_port);
     if (m->cache)
         return m;
     free(m);
@@ -34,18 +32,15 @@ static uint32_t line_channel(const struct lab_memory *m, uint32_t line)
     return (uint32_t)(((uint64_t)line * 0x9e3779b1u) >> 16) & (m->desc.channels - 1);
 }
 
-/* Returns the cycles for which a transfer occupies the port and the cache. */
-struct transfer {
-    uint32_t port_busy, cache_busy;
-};
-
-static uint64_t read_cache_line(struct lab_memory *m, uint32_t core, uint32_t line,
-                                struct transfer transfer, uint64_t now, bool *out_hit)
+static uint64_t read_cache_line(struct lab_memory *m, uint32_t core, uint32_t core_line,
+                                uint32_t port_busy, uint32_t cache_busy, uint64_t now,
+                                bool *out_hit)
 {
     const struct lab_memory_desc *d = &m->desc;
+    const uint32_t line = core_line >> d->cache_line_shift;
     const uint32_t channel = line_channel(m, line);
-    uint64_t at = lab_server_start(&m->port_free[m->port_of_core[core]], now, transfer.port_busy);
-    at = lab_server_start(&m->channel_free[channel], at, transfer.cache_busy) + d->cache_cycles;
+    uint64_t at = lab_server_start(&m->port_free[core / d->cores_per_port], now, port_busy);
+    at = lab_server_start(&m->channel_free[channel], at, cache_busy) + d->cache_cycles;
     uint32_t slot = lab_cache_find(m->cache, line);
     *out_hit = slot != LAB_NO_SLOT;
     if (*out_hit) {
@@ -63,13 +58,12 @@ static uint64_t read_cache_line(struct lab_memory *m, uint32_t core, uint32_t li
 uint64_t lab_memory_read(struct lab_memory *m, uint32_t core, uint32_t core_line, uint64_t now,
                          bool *out_hit)
 {
-    const struct transfer line = {m->desc.port_busy, m->desc.cache_busy};
-    return read_cache_line(m, core, core_line >> m->desc.cache_line_shift, line, now, out_hit);
+    return read_cache_line(m, core, core_line, m->desc.port_busy, m->desc.cache_busy, now, out_hit);
 }
 
 uint64_t lab_memory_read_entry(struct lab_memory *m, uint32_t core, uint32_t core_line,
                                uint64_t now, bool *out_hit)
 {
-    const struct transfer entry = {m->desc.entry_busy, m->desc.entry_busy};
-    return read_cache_line(m, core, core_line >> m->desc.cache_line_shift, entry, now, out_hit);
+    return read_cache_line(m, core, core_line, m->desc.entry_busy, m->desc.entry_busy, now,
+                           out_hit);
 }

@@ -29,7 +29,6 @@ struct lab_memory {
     uint64_t dram_free[LAB_MAX_CHANNELS];
     uint64_t port_free[LAB_MAX_PORTS];
     uint64_t dram_lines;
-    uint8_t port_of_core[LAB_MAX_PORTS];
 };
 
 /* Occupies a server for `busy` cycles, from `now` or from *free if that is later. Returns the

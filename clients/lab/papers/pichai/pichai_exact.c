@@ -6,6 +6,8 @@
 #include "clients/lab/papers/engine/compact.h"
 #include "clients/lab/papers/engine/walk.h"
 
+#include <stddef.h>
+
 enum { WARPS = 3, THREADS = 4 };
 
 /* ---- figure 8 ---- */
@@ -61,9 +63,8 @@ static uint32_t count_misses(struct lab_cache *tlb, const uint32_t warp[LAB_LANE
 }
 
 /* Queries the matrix. The warps of this example do not share pages often enough. */
-static bool joins_by_matrix(const void *matrix, uint32_t home, uint32_t lane, uint32_t members)
+static bool joins_by_matrix(const void *matrix, uint32_t home, uint32_t members)
 {
-    (void)lane;
     for (uint32_t other = 0; other < WARPS; other++) {
         if ((members >> other & 1) && !lab_matrix_agree(matrix, home, other))
             return false;

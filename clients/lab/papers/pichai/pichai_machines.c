@@ -78,8 +78,7 @@ void pichai_machine(enum pichai_machine which, struct lab_machine *out)
     out->sched.miss_weight = table[which].miss_weight;
     for (uint32_t i = 0; i < LAB_DEPTHS; i++)
         out->sched.depth_weights[i] = table[which].depth[i];
-    out->compact = (struct lab_compact_desc){
-        .on = table[which].tbc, .aware = table[which].bits > 0, .bits = table[which].bits};
+    out->compact = (struct lab_compact_desc){.on = table[which].tbc, .bits = table[which].bits};
     if (table[which].locality != LAB_NO_LOCALITY)
         out->sched.order = LAB_GREEDY_OLDEST; /* order of the warps that may load (shader.cc) [r] */
     if (table[which].tbc)

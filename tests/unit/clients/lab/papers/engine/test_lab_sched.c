@@ -23,9 +23,8 @@ static uint64_t seed(void)
 
 /* ---- packing ---- */
 
-static bool same_pages(const void *context, uint32_t home, uint32_t lane, uint32_t members)
+static bool same_pages(const void *context, uint32_t home, uint32_t members)
 {
-    (void)lane;
     for (uint32_t other = 0; other < 8; other++) {
         if ((members >> other & 1) && !lab_matrix_agree(context, home, other))
             return false;
