@@ -1,7 +1,6 @@
 /* main.c: reach-lab, the command line of traces, what-if and validation. */
 #include "base/output.h"
 #include "clients/lab/exit_status.h"
-#include "clients/lab/trace/bench_import.h"
 #include "clients/lab/trace/trace_commands.h"
 #include "clients/lab/validate/check_chips.h"
 #include "clients/lab/validate/check_jobs.h"
@@ -19,7 +18,7 @@ static const char help[] =
     "  check              both of the following, with docs/measurements\n"
     "  check DIR          compares the model with the GPUs measured in DIR\n"
     "  check jobs [DIR]   compares what-if with the jobs measured in DIR\n"
-    "  bench              prints the speed of counting and of importing\n"
+    "  bench              prints the speed of counting\n"
     "\n"
     "  gen JOB [--bytes SIZE] [--count N] [--row-bytes N] [--threads N] [--seed N]\n"
     "          [--granule SIZE] >TRACE\n"
@@ -51,12 +50,6 @@ static int check_all(void)
     return chips > jobs ? chips : jobs;
 }
 
-static int bench_all(void)
-{
-    const int counting = bench_count();
-    return counting == LAB_OK ? bench_import() : counting;
-}
-
 static int run_check(int argc, char **argv)
 {
     if (argc == 2)
@@ -73,7 +66,7 @@ static int run_command(int argc, char **argv)
     if (strcmp(command, "check") == 0)
         return run_check(argc, argv);
     if (strcmp(command, "bench") == 0 && argc == 2)
-        return bench_all();
+        return bench_count();
     if (strcmp(command, "gen") == 0)
         return trace_command_gen(argc - 2, argv + 2);
     if (strcmp(command, "import") == 0)

@@ -126,11 +126,9 @@ def what_cannot_be_read_is_an_error():
 @case
 def the_benchmark_counts():
     status, text, log = run(PROGRAM, "bench")
-    equal((status, log, len(text.splitlines())), (0, "", 5), text)
-    for line in text.splitlines()[:2]:
+    equal((status, log, len(text.splitlines())), (0, "", 2), text)
+    for line in text.splitlines():
         assert "M accesses/s" in line and " 99.8 % miss level 1" in line, text
-    for line in text.splitlines()[2:]:
-        assert line.startswith("import, ") and " MB/s " in line, text
 
 
 def written(name, *arguments, stdin=None):
