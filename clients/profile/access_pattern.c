@@ -263,14 +263,14 @@ enum status access_pattern_read(FILE *in, const struct place_map *map, const uin
     enum status s = STATUS_OK;
 
     *out = (struct access_pattern){0};
-    g.granule = reader ? rlt_granule_bytes(reader) : 0;
+    g.granule = reader ? rlt_tables(reader)->granule_bytes : 0;
     out->granule_bytes = g.granule;
     while (reader && s == STATUS_OK && rlt_read(reader, &g.record, &own))
         s = add_record(&g, &own);
     if (own.status == STATUS_OK)
         compare_neighbors(&g, grid);
     if (reader)
-        out->left_out = rlt_left_out(reader);
+        out->left_out = rlt_tables(reader)->left_out;
     rlt_reader_free(reader);
     free(g.firsts);
     return own.status == STATUS_OK ? STATUS_OK : err_set(err, own.status, "%s", own.text);
@@ -300,7 +300,7 @@ enum status access_pattern_walk(FILE *in, const struct place_map *map,
     const struct access_class *c;
     enum status s = STATUS_OK;
 
-    g.granule = reader ? rlt_granule_bytes(reader) : 0;
+    g.granule = reader ? rlt_tables(reader)->granule_bytes : 0;
     while (reader && s == STATUS_OK && rlt_read(reader, &g.record, &own)) {
         for (uint32_t i = 0; s == STATUS_OK && i < g.record.line_count; i++) {
             const uint64_t address = g.record.lines[i] * g.granule;
@@ -364,8 +364,7 @@ static void write_allocation(struct rlt_writer *w, const struct access_pattern *
 static void write_beginning(struct copying *c, const struct rlt_reader *reader)
 {
     const struct access_pattern *const p = c->reading.p;
-    uint32_t count;
-    struct rlt_kernel kernel = rlt_kernels(reader, &count)[0];
+    struct rlt_kernel kernel = rlt_tables(reader)->kernels[0];
 
     c->begun = true;
     c->blocks = (uint64_t)kernel.grid[0] * kernel.grid[1] * kernel.grid[2];
@@ -422,7 +421,7 @@ static enum status copy_records(struct copying *c, FILE *in, uint64_t from, uint
 
     rewind(in);
     reader = rlt_reader_new(in, &own);
-    c->reading.granule = reader ? rlt_granule_bytes(reader) : RLT_MIN_GRANULE;
+    c->reading.granule = reader ? rlt_tables(reader)->granule_bytes : RLT_MIN_GRANULE;
     for (uint64_t i = 0; reader && i < to && rlt_read(reader, &c->reading.record, &own); i++) {
         if (!c->begun)
             write_beginning(c, reader);

@@ -20,11 +20,19 @@ static struct timespec read_clock(clockid_t id)
     return t;
 }
 
+static nsec_t nanoseconds(struct timespec t)
+{
+    return (nsec_t)t.tv_sec * NSEC_PER_SEC + (nsec_t)t.tv_nsec;
+}
+
 nsec_t clock_monotonic(void)
 {
-    const struct timespec t = read_clock(CLOCK_MONOTONIC);
+    return nanoseconds(read_clock(CLOCK_MONOTONIC));
+}
 
-    return (nsec_t)t.tv_sec * NSEC_PER_SEC + (nsec_t)t.tv_nsec;
+nsec_t clock_thread(void)
+{
+    return nanoseconds(read_clock(CLOCK_THREAD_CPUTIME_ID));
 }
 
 struct timespec clock_timespec(nsec_t ns)

@@ -15,6 +15,8 @@ typedef uint64_t nsec_t; /* nanoseconds */
 
 /* Returns the time of CLOCK_MONOTONIC: nanoseconds since an arbitrary point. */
 nsec_t clock_monotonic(void);
+/* Returns the processor time of the calling thread. */
+nsec_t clock_thread(void);
 /* Converts nanoseconds for calls that take a struct timespec. UINT64_MAX becomes a time after every
  * deadline. */
 struct timespec clock_timespec(nsec_t ns);

@@ -32,20 +32,18 @@ static void read_records(const uint8_t *data, size_t size)
     struct rlt_reader *reader = rlt_reader_new(in, &err);
     REACH_ASSERT(out);
     if (reader) {
-        struct rlt_writer *w = rlt_writer_new(out, rlt_granule_bytes(reader));
+        struct rlt_writer *w = rlt_writer_new(out, rlt_tables(reader)->granule_bytes);
         uint32_t kernels = 0;
         REACH_ASSERT(w);
         (void)rlt_write_app(w, "");
         while (rlt_read(reader, &r, &err)) {
-            uint32_t count;
             REACH_ASSERT(r.line_count >= 1 && r.line_count <= RLT_LANES && r.mask != 0);
-            (void)rlt_kernels(reader, &count);
-            REACH_ASSERT(r.kernel < count);
-            for (; kernels < count; kernels++)
+            REACH_ASSERT(r.kernel < rlt_tables(reader)->kernel_count);
+            for (; kernels < rlt_tables(reader)->kernel_count; kernels++)
                 (void)rlt_write_kernel(w, &(struct rlt_kernel){.app = 0});
             rlt_write_record(w, &r);
         }
-        const struct rlt_left_out left_out = rlt_left_out(reader);
+        const struct rlt_left_out left_out = rlt_tables(reader)->left_out;
         const double share = rlt_left_out_share(&left_out, rlt_writer_records(w));
         REACH_ASSERT(share >= 0 && share <= 1);
         rlt_write_left_out(w, &left_out);

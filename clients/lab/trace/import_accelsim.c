@@ -6,10 +6,22 @@
  * A width of 0 means that the instruction has no address. Form 0 has an address for each lane of
  * the mask. Form 1 has the first address and a stride; form 2 has the first address and
  * differences. The gap of a record is the number of instructions without memory before it.
+ *
+ * A kernelslist.g has a line for each allocation, copy and kernel. The traces of the kernels are in
+ * the same folder.
  */
 #include "clients/lab/trace/import_text.h"
+#include "clients/lab/trace/unpack.h"
 
-enum { FIRST_VERSION = 3, LAST_VERSION = 5, MAX_REGISTERS = 64, WINDOW_BYTES = 1 << 24 };
+#include <errno.h>
+
+enum {
+    FIRST_VERSION = 3,
+    LAST_VERSION = 5,
+    MAX_REGISTERS = 64,
+    WINDOW_BYTES = 1 << 24,
+    PATH_BYTES = 4096
+};
 enum { FORM_LIST = 0, FORM_STRIDE, FORM_DELTAS };
 
 struct importer {
@@ -219,8 +231,9 @@ static enum status read_count(struct importer *m, struct span line, struct err *
                         : text_error(&m->text, err, "is not a valid number of instructions");
 }
 
-static enum status read_line(struct importer *m, struct span line, struct err *err)
+static enum status read_line(void *context, struct span line, struct err *err)
 {
+    struct importer *m = context;
     uint32_t block[3];
     if (line.at == line.end)
         return STATUS_OK;
@@ -264,16 +277,83 @@ enum status import_accelsim_kernel(FILE *in, uint32_t app, struct rlt_writer *ou
                                    struct import_counts *counts, struct err *err)
 {
     struct importer m = {.out = out, .counts = counts, .kernel.app = app};
-    const uint64_t before = rlt_writer_records(out);
-    struct err own = {0};
-    struct span line;
-    enum status s = text_open(&m.text, in, &own);
-    while (s == STATUS_OK && text_next_line(&m.text, &line, &own))
-        s = read_line(&m, line, &own);
-    counts->bytes += m.text.bytes;
-    counts->records += rlt_writer_records(out) - before;
-    text_close(&m.text);
-    if (own.status != STATUS_OK)
-        return err_set(err, own.status, "%s", own.text);
-    return check_blocks(&m, err);
+    const enum status s = text_read(&m.text, in, read_line, &m, out, counts, err);
+    return s == STATUS_OK ? check_blocks(&m, err) : s;
+}
+
+/* ---- kernelslist.g ---- */
+
+static enum status import_kernel(const char *path, uint32_t app, struct rlt_writer *out,
+                                 struct import_counts *counts, struct err *err)
+{
+    struct unpack u;
+    enum status s = unpack_open(path, &u, err);
+    if (s != STATUS_OK)
+        return s;
+    s = import_accelsim_kernel(u.in, app, out, counts, err);
+    s = unpack_close(&u, s, err);
+    return s == STATUS_OK ? s : err_prefix(err, "%s", path);
+}
+
+/* "MemcpyHtoD,0x..,1024", "cudaMalloc,0x..,1024" */
+static enum status import_range(const struct text *t, struct span line, const char *name,
+                                uint32_t app, struct rlt_writer *out, struct err *err)
+{
+    struct rlt_allocation a = {.app = app};
+    if (!span_hex(&line, &a.base) || !span_skip(&line, ",") || !span_decimal(&line, &a.bytes) ||
+        a.base > UINT64_MAX - a.bytes)
+        return text_error(t, err, "must have an address and a length");
+    (void)snprintf(a.name, sizeof a.name, "%s", name);
+    if (a.bytes > 0)
+        rlt_write_allocation(out, &a);
+    return STATUS_OK;
+}
+
+struct list {
+    struct text text;
+    const char *path;
+    uint32_t app;
+    struct rlt_writer *out;
+    struct import_counts *counts;
+};
+
+static enum status read_entry(void *context, struct span line, struct err *err)
+{
+    const struct list *l = context;
+    const char *slash = strrchr(l->path, '/');
+    const int folder = slash ? (int)(slash - l->path) + 1 : 0;
+    const int length = (int)(line.end - line.at);
+    char path[PATH_BYTES];
+    if (span_skip(&line, "MemcpyHtoD,"))
+        return import_range(&l->text, line, "MemcpyHtoD", l->app, l->out, err);
+    if (span_skip(&line, "cudaMalloc,"))
+        return import_range(&l->text, line, "cudaMalloc", l->app, l->out, err);
+    if (length < 6 || memcmp(line.at, "kernel", 6) != 0)
+        return STATUS_OK; /* skips copies to the host and lines of newer tracers */
+    if (memchr(line.at, '/', (size_t)length) || folder + length >= PATH_BYTES)
+        return text_error(&l->text, err, "names a kernel that is not in the folder of the list");
+    (void)snprintf(path, sizeof path, "%.*s%.*s", folder, l->path, length, line.at);
+    return import_kernel(path, l->app, l->out, l->counts, err);
+}
+
+enum status import_accelsim(const char *path, struct rlt_writer *out, struct import_counts *counts,
+                            struct err *err)
+{
+    static const char no_access[] = "no instruction accesses memory";
+    struct list l = {.path = path, .app = rlt_write_app(out, ""), .out = out, .counts = counts};
+    struct import_counts list_counts = {0}; /* bytes of the list are not bytes of a trace */
+    enum status s;
+    if (strstr(path, ".traceg")) {
+        s = import_kernel(path, l.app, out, counts, err);
+        return s == STATUS_OK ? import_end(counts, no_access, out, err) : s;
+    }
+    FILE *in = fopen(path, "re");
+    if (!in)
+        return err_set(err, STATUS_IO, "cannot open %s: %s", path, strerror(errno));
+    s = text_read(&l.text, in, read_entry, &l, out, &list_counts, err);
+    (void)fclose(in);
+    return s == STATUS_OK
+               ? import_end(counts, counts->bytes > 0 ? no_access : "the list names no kernel", out,
+                            err)
+               : s;
 }

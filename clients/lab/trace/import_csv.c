@@ -34,52 +34,54 @@ static uint32_t read_row(struct span line, uint64_t out[2])
     return line.at == line.end ? 2 : 0;
 }
 
+struct importer {
+    struct text text;
+    struct rlt_writer *out;
+    struct import_counts *counts;
+    struct rlt_record record;
+    uint32_t columns; /* 0 before the first row */
+    uint64_t rows;
+    uint64_t bits; /* bits that are set in any address */
+};
+
+static enum status read_line(void *context, struct span line, struct err *err)
+{
+    struct importer *m = context;
+    struct rlt_record *r = &m->record;
+    uint64_t addresses[RLT_LANES];
+    uint64_t numbers[2];
+    if (line.at == line.end || *line.at == '#')
+        return STATUS_OK;
+    const uint32_t count = read_row(line, numbers);
+    if (count == 0 && m->columns == 0 && m->counts->other_lines++ == 0)
+        return STATUS_OK;
+    if (count == 0 || (m->columns > 0 && count != m->columns))
+        return text_error(&m->text, err, "has other columns than the first row");
+    m->columns = count;
+    r->block = count == 2 ? numbers[0] : m->rows % IMPORT_CSV_WARPS;
+    addresses[0] = numbers[count - 1];
+    m->bits |= addresses[0];
+    r->mask = 1;
+    rlt_set_lines(m->out, addresses, r);
+    r->mask = RLT_FULL_MASK;
+    rlt_write_record(m->out, r);
+    m->rows++;
+    return STATUS_OK;
+}
+
 enum status import_csv(FILE *in, struct rlt_writer *out, struct import_counts *counts,
                        struct err *err)
 {
     const struct rlt_kernel kernel = {.app = rlt_write_app(out, ""), .name = "csv"};
-    struct rlt_record r = {.kernel = rlt_write_kernel(out, &kernel),
-                           .mask = RLT_FULL_MASK,
-                           .width_log2 = 2,
-                           .line_count = 1};
-    struct text text;
-    struct err own = {0};
-    struct span line;
-    uint64_t addresses[RLT_LANES] = {0};
-    uint32_t columns = 0;
-    uint64_t rows = 0;
-    uint64_t bits = 0; /* bits that are set in any address */
-    enum status s = text_open(&text, in, &own);
-    while (s == STATUS_OK && text_next_line(&text, &line, &own)) {
-        uint64_t numbers[2];
-        uint32_t count;
-        if (line.at == line.end || *line.at == '#')
-            continue;
-        count = read_row(line, numbers);
-        if (count == 0 && columns == 0 && counts->other_lines++ == 0)
-            continue;
-        if (count == 0 || (columns > 0 && count != columns)) {
-            (void)text_error(&text, &own, "has other columns than the first row");
-            break;
-        }
-        columns = count;
-        r.block = columns == 2 ? numbers[0] : rows % IMPORT_CSV_WARPS;
-        addresses[0] = numbers[columns - 1];
-        bits |= addresses[0];
-        r.mask = 1;
-        rlt_set_lines(out, addresses, &r);
-        r.mask = RLT_FULL_MASK;
-        rlt_write_record(out, &r);
-        rows++;
-    }
-    counts->bytes += text.bytes;
-    counts->records += rows;
-    text_close(&text);
-    if (own.status != STATUS_OK)
-        return err_set(err, own.status, "%s", own.text);
-    if (rows == 0)
+    struct importer m = {.out = out, .counts = counts};
+    m.record = (struct rlt_record){
+        .kernel = rlt_write_kernel(out, &kernel), .width_log2 = 2, .line_count = 1};
+    const enum status s = text_read(&m.text, in, read_line, &m, out, counts, err);
+    if (s != STATUS_OK)
+        return s;
+    if (m.rows == 0)
         return err_set(err, STATUS_CORRUPT, "no row has an address");
-    if (bits == 0)
+    if (m.bits == 0)
         return err_set(err, STATUS_CORRUPT, "every address is 0: the tracer recorded no addresses");
     return STATUS_OK;
 }

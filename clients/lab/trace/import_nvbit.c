@@ -202,8 +202,9 @@ static enum status read_access(struct importer *m, struct span line, struct err 
     return STATUS_OK;
 }
 
-static enum status read_line(struct importer *m, struct span line, struct err *err)
+static enum status read_line(void *context, struct span line, struct err *err)
 {
+    struct importer *m = context;
     if (!span_skip(&line, "MEMTRACE: CTX ")) {
         m->counts->other_lines++;
         return STATUS_OK;
@@ -220,20 +221,12 @@ enum status import_nvbit(FILE *in, struct rlt_writer *out, struct import_counts 
                          struct err *err)
 {
     struct importer m = {.out = out, .counts = counts};
-    const uint64_t before = rlt_writer_records(out);
-    struct err own = {0};
-    struct span line;
-    enum status s = text_open(&m.text, in, &own);
-    while (s == STATUS_OK && text_next_line(&m.text, &line, &own))
-        s = read_line(&m, line, &own);
-    counts->bytes += m.text.bytes;
-    counts->records += rlt_writer_records(out) - before;
-    text_close(&m.text);
+    const enum status s = text_read(&m.text, in, read_line, &m, out, counts, err);
     free(m.launches);
     number_set_free(&m.contexts);
     number_set_free(&m.ids);
-    if (own.status != STATUS_OK)
-        return err_set(err, own.status, "%s", own.text);
+    if (s != STATUS_OK)
+        return s;
     if (m.lines == 0)
         return err_set(
             err, STATUS_CORRUPT,

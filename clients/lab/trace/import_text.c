@@ -4,18 +4,6 @@
 
 #include <stdlib.h>
 
-enum status text_open(struct text *t, FILE *in, struct err *err)
-{
-    *t = (struct text){.in = in, .buffer = malloc(TEXT_BLOCK_BYTES + TEXT_LINE_BYTES)};
-    return t->buffer ? STATUS_OK
-                     : err_set(err, STATUS_NO_MEMORY, "cannot read the text: out of memory");
-}
-
-void text_close(struct text *t)
-{
-    free(t->buffer);
-}
-
 /* Moves the unread bytes to the front of the buffer and reads more bytes behind them. */
 static bool refill_buffer(struct text *t, struct err *err)
 {
@@ -38,7 +26,8 @@ static bool refill_buffer(struct text *t, struct err *err)
     return t->used > 0;
 }
 
-bool text_next_line(struct text *t, struct span *out, struct err *err)
+/* Returns false at the end of the text, and after an error, which sets err->status. */
+static bool next_line(struct text *t, struct span *out, struct err *err)
 {
     char *end = t->used > t->at ? memchr(t->buffer + t->at, '\n', t->used - t->at) : NULL;
     while (!end) {
@@ -61,6 +50,24 @@ bool text_next_line(struct text *t, struct span *out, struct err *err)
         t->buffer[out->end - t->buffer] = '\n';
     }
     return true;
+}
+
+enum status text_read(struct text *t, FILE *in, text_line_fn *read, void *context,
+                      const struct rlt_writer *out, struct import_counts *counts, struct err *err)
+{
+    const uint64_t before = rlt_writer_records(out);
+    struct err own = {0};
+    struct span line;
+    *t = (struct text){.in = in, .buffer = malloc(TEXT_BLOCK_BYTES + TEXT_LINE_BYTES)};
+    enum status s = t->buffer
+                        ? STATUS_OK
+                        : err_set(&own, STATUS_NO_MEMORY, "cannot read the text: out of memory");
+    while (s == STATUS_OK && next_line(t, &line, &own))
+        s = read(context, line, &own);
+    counts->bytes += t->bytes;
+    counts->records += rlt_writer_records(out) - before;
+    free(t->buffer);
+    return own.status == STATUS_OK ? STATUS_OK : err_set(err, own.status, "%s", own.text);
 }
 
 enum status text_error(const struct text *t, struct err *err, const char *what)

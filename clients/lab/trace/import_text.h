@@ -23,11 +23,12 @@ struct span {
     const char *at, *end;
 };
 
-enum status text_open(struct text *t, FILE *in, struct err *err);
-void text_close(struct text *t);
-/* Reads the next line, without its line feed. Returns false at the end of the text, and after an
- * error. An error (I/O, a line that is too long) sets err->status. */
-bool text_next_line(struct text *t, struct span *out, struct err *err);
+/* Passes each line of a text to `read`, without its line feed, until `read` returns an error. Adds
+ * the bytes that were read and the records that were written to `counts`. Other errors are
+ * STATUS_IO, STATUS_NO_MEMORY, and STATUS_CORRUPT if a line is too long. */
+typedef enum status text_line_fn(void *context, struct span line, struct err *err);
+enum status text_read(struct text *t, FILE *in, text_line_fn *read, void *context,
+                      const struct rlt_writer *out, struct import_counts *counts, struct err *err);
 /* Sets STATUS_CORRUPT with the text "line N WHAT". */
 enum status text_error(const struct text *t, struct err *err, const char *what);
 

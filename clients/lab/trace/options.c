@@ -2,6 +2,7 @@
 #include "clients/lab/trace/options.h"
 
 #include "base/units.h"
+#include "clients/lab/trace/trace_load.h"
 #include "clients/lab/trace/unpack.h"
 
 #include <errno.h>
@@ -127,4 +128,16 @@ FILE *option_open_file(struct option_list *l, const char *path)
     if (!in)
         report(l, "%s", err.text);
     return in;
+}
+
+bool option_load_trace(struct option_list *l, const char *path, struct trace *out)
+{
+    struct err err = {0};
+    *out = (struct trace){0};
+    FILE *in = option_open_file(l, path);
+    if (in && trace_load(in, out, &err) != STATUS_OK)
+        report(l, "%s", err.text);
+    if (in && in != stdin)
+        (void)fclose(in);
+    return !l->failed;
 }

@@ -2,6 +2,8 @@
 #ifndef REACH_CLIENTS_LAB_TRACE_OPTIONS_H
 #define REACH_CLIENTS_LAB_TRACE_OPTIONS_H
 
+#include "clients/lab/trace/trace.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,5 +30,9 @@ bool option_end(struct option_list *l, int wanted);
 /* Opens a file, or returns stdin for "-". A compressed file (unpack.h) is unpacked to a temporary
  * file. Returns NULL after an error and reports the error. */
 FILE *option_open_file(struct option_list *l, const char *path);
+
+/* Loads a trace from a file or from stdin. Returns false after an error and reports the error. Free
+ * `out` with trace_free in every case. */
+bool option_load_trace(struct option_list *l, const char *path, struct trace *out);
 
 #endif

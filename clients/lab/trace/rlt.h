@@ -116,14 +116,15 @@ void rlt_reader_free(struct rlt_reader *take);
  * without its end is damaged. */
 bool rlt_read(struct rlt_reader *r, struct rlt_record *out, struct err *err);
 
-/* These functions return the entries that were read. A pointer is valid until the next call of
- * rlt_read. */
-uint32_t rlt_granule_bytes(const struct rlt_reader *r);
-const struct rlt_app *rlt_apps(const struct rlt_reader *r, uint32_t *out_count);
-const struct rlt_kernel *rlt_kernels(const struct rlt_reader *r, uint32_t *out_count);
-const struct rlt_allocation *rlt_allocations(const struct rlt_reader *r, uint32_t *out_count);
-/* Returns the sums. They are 0 in a trace of version 1, because that version has no numbers of
- * left-out accesses. */
-struct rlt_left_out rlt_left_out(const struct rlt_reader *r);
+/* What was read so far. The tables move when rlt_read reads more of them. */
+struct rlt_tables {
+    uint32_t granule_bytes;
+    uint32_t app_count, kernel_count, allocation_count;
+    struct rlt_app *apps;
+    struct rlt_kernel *kernels;
+    struct rlt_allocation *allocations;
+    struct rlt_left_out left_out; /* sums; 0 in version 1, which does not have these numbers */
+};
+const struct rlt_tables *rlt_tables(const struct rlt_reader *r);
 
 #endif

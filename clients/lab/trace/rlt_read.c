@@ -15,11 +15,7 @@ struct rlt_reader {
     uint64_t offset; /* offset of the chunk in the file */
     uint64_t record_count, chunk_count;
     bool ended;
-    struct rlt_app *apps;
-    struct rlt_kernel *kernels;
-    struct rlt_allocation *allocations;
-    uint32_t app_count, kernel_count, allocation_count;
-    struct rlt_left_out left_out;
+    struct rlt_tables tables;
     uint32_t run_kernel, run_warp, run_left;
     uint64_t run_block;
     uint64_t previous;
@@ -99,15 +95,16 @@ static void *add_entry(void **table, uint32_t *count, size_t size, struct err *e
 
 static bool read_app(struct rlt_reader *r, struct cursor *c, struct err *err)
 {
-    struct rlt_app *a = add_entry((void **)&r->apps, &r->app_count, sizeof *a, err);
+    struct rlt_app *a = add_entry((void **)&r->tables.apps, &r->tables.app_count, sizeof *a, err);
     return a &&
            ((get_name(c, a->name) && c->at == c->end) || damaged(r, err, "invalid application"));
 }
 
 static bool read_kernel(struct rlt_reader *r, struct cursor *c, struct err *err)
 {
-    struct rlt_kernel *k = add_entry((void **)&r->kernels, &r->kernel_count, sizeof *k, err);
-    bool good = k && get_u32(c, &k->app) && k->app < r->app_count;
+    struct rlt_kernel *k =
+        add_entry((void **)&r->tables.kernels, &r->tables.kernel_count, sizeof *k, err);
+    bool good = k && get_u32(c, &k->app) && k->app < r->tables.app_count;
     if (!k)
         return false;
     for (int i = 0; i < 3; i++)
@@ -120,8 +117,8 @@ static bool read_kernel(struct rlt_reader *r, struct cursor *c, struct err *err)
 static bool read_allocation(struct rlt_reader *r, struct cursor *c, struct err *err)
 {
     struct rlt_allocation *a =
-        add_entry((void **)&r->allocations, &r->allocation_count, sizeof *a, err);
-    return a && ((get_u32(c, &a->app) && a->app < r->app_count && get_varint(c, &a->base) &&
+        add_entry((void **)&r->tables.allocations, &r->tables.allocation_count, sizeof *a, err);
+    return a && ((get_u32(c, &a->app) && a->app < r->tables.app_count && get_varint(c, &a->base) &&
                   get_varint(c, &a->bytes) && a->bytes > 0 && a->base <= UINT64_MAX - a->bytes &&
                   get_name(c, a->name) && c->at == c->end) ||
                  damaged(r, err, "invalid allocation"));
@@ -129,8 +126,8 @@ static bool read_allocation(struct rlt_reader *r, struct cursor *c, struct err *
 
 static bool read_left_out(struct rlt_reader *r, struct cursor *c, struct err *err)
 {
-    uint64_t *const sums[] = {&r->left_out.copies, &r->left_out.textures, &r->left_out.unknown,
-                              &r->left_out.lost};
+    uint64_t *const sums[] = {&r->tables.left_out.copies, &r->tables.left_out.textures,
+                              &r->tables.left_out.unknown, &r->tables.left_out.lost};
     for (size_t i = 0; i < sizeof sums / sizeof sums[0]; i++) {
         uint64_t more;
         if (!get_varint(c, &more) || __builtin_add_overflow(*sums[i], more, sums[i]))
@@ -234,7 +231,7 @@ static bool read_run(struct rlt_reader *r, struct cursor *c, struct err *err)
     if (!get_u32(c, &r->run_kernel) || !get_varint(c, &r->run_block) || !get_u32(c, &r->run_warp) ||
         !get_u32(c, &r->run_left) || r->run_left == 0)
         return damaged(r, err, "invalid run header");
-    if (r->run_kernel >= r->kernel_count)
+    if (r->run_kernel >= r->tables.kernel_count)
         return damaged(r, err, "a record names an unknown kernel");
     return true;
 }
@@ -312,6 +309,7 @@ struct rlt_reader *rlt_reader_new(FILE *in, struct err *err)
     }
     r->in = in;
     r->shift = head[9];
+    r->tables.granule_bytes = 1u << r->shift;
     r->offset = sizeof head;
     r->at = r->end = r->chunk;
     return r;
@@ -321,36 +319,13 @@ void rlt_reader_free(struct rlt_reader *take)
 {
     if (!take)
         return;
-    free(take->apps);
-    free(take->kernels);
-    free(take->allocations);
+    free(take->tables.apps);
+    free(take->tables.kernels);
+    free(take->tables.allocations);
     free(take);
 }
 
-uint32_t rlt_granule_bytes(const struct rlt_reader *r)
+const struct rlt_tables *rlt_tables(const struct rlt_reader *r)
 {
-    return 1u << r->shift;
-}
-
-struct rlt_left_out rlt_left_out(const struct rlt_reader *r)
-{
-    return r->left_out;
-}
-
-const struct rlt_app *rlt_apps(const struct rlt_reader *r, uint32_t *out_count)
-{
-    *out_count = r->app_count;
-    return r->apps;
-}
-
-const struct rlt_kernel *rlt_kernels(const struct rlt_reader *r, uint32_t *out_count)
-{
-    *out_count = r->kernel_count;
-    return r->kernels;
-}
-
-const struct rlt_allocation *rlt_allocations(const struct rlt_reader *r, uint32_t *out_count)
-{
-    *out_count = r->allocation_count;
-    return r->allocations;
+    return &r->tables;
 }

@@ -68,17 +68,14 @@ struct copied {
 
 static void copy_entries(const struct rlt_reader *r, struct copied *done, struct rlt_writer *w)
 {
-    uint32_t apps, allocations, kernels;
-    const struct rlt_app *const app = rlt_apps(r, &apps);
-    const struct rlt_allocation *const allocation = rlt_allocations(r, &allocations);
-    const struct rlt_kernel *const kernel = rlt_kernels(r, &kernels);
+    const struct rlt_tables *const t = rlt_tables(r);
 
-    for (; done->apps < apps; done->apps++)
-        (void)rlt_write_app(w, app[done->apps].name);
-    for (; done->allocations < allocations; done->allocations++)
-        rlt_write_allocation(w, &allocation[done->allocations]);
-    for (; done->kernels < kernels; done->kernels++)
-        (void)rlt_write_kernel(w, &kernel[done->kernels]);
+    for (; done->apps < t->app_count; done->apps++)
+        (void)rlt_write_app(w, t->apps[done->apps].name);
+    for (; done->allocations < t->allocation_count; done->allocations++)
+        rlt_write_allocation(w, &t->allocations[done->allocations]);
+    for (; done->kernels < t->kernel_count; done->kernels++)
+        (void)rlt_write_kernel(w, &t->kernels[done->kernels]);
 }
 
 static uint64_t scale(uint64_t n, double share)
@@ -90,7 +87,7 @@ static enum status copy_blocks(FILE *in, const struct number_set *set, uint64_t 
                                uint64_t every, FILE *out, struct err *err)
 {
     struct rlt_reader *const r = rlt_reader_new(in, err);
-    struct rlt_writer *const w = r ? rlt_writer_new(out, rlt_granule_bytes(r)) : NULL;
+    struct rlt_writer *const w = r ? rlt_writer_new(out, rlt_tables(r)->granule_bytes) : NULL;
     struct copied done = {0};
     struct rlt_record record;
     enum status s;
@@ -102,7 +99,7 @@ static enum status copy_blocks(FILE *in, const struct number_set *set, uint64_t 
     }
     if (w && err->status == STATUS_OK) {
         const double share = records ? (double)rlt_writer_records(w) / (double)records : 1;
-        const struct rlt_left_out all = rlt_left_out(r);
+        const struct rlt_left_out all = rlt_tables(r)->left_out;
         copy_entries(r, &done, w);
         if (all.copies + all.textures + all.unknown + all.lost > 0)
             rlt_write_left_out(

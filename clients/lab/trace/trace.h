@@ -8,6 +8,7 @@
 #ifndef REACH_CLIENTS_LAB_TRACE_TRACE_H
 #define REACH_CLIENTS_LAB_TRACE_TRACE_H
 
+#include "base/json_writer.h"
 #include "clients/lab/trace/rlt.h"
 
 #define TRACE_CHUNK_BYTES ((uint64_t)1 << 28)
@@ -65,5 +66,11 @@ struct trace_region *trace_find_region(const struct trace *t, uint64_t moved);
 /* Returns the bytes of all regions before a moved address. This is the position in a plan. An
  * address outside of all regions counts as the nearest byte of its region. */
 uint64_t trace_position(const struct trace *t, uint64_t moved);
+
+/* Prints at most two lines: accesses that have no record, and accesses that the recorder lost.
+ * `records` is the number of records in the trace. */
+void left_out_print(const struct rlt_left_out *l, uint64_t records, FILE *out);
+/* Writes "left_out": {"share", "copies", "textures", "unknown", "lost"} */
+void left_out_write(struct json_writer *t, const struct rlt_left_out *l, uint64_t records);
 
 #endif

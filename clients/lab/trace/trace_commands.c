@@ -6,10 +6,8 @@
 #include "clients/lab/exit_status.h"
 #include "clients/lab/trace/gen_jobs.h"
 #include "clients/lab/trace/import.h"
-#include "clients/lab/trace/left_out.h"
 #include "clients/lab/trace/options.h"
 #include "clients/lab/trace/sample.h"
-#include "clients/lab/trace/trace_load.h"
 #include "clients/lab/trace/unpack.h"
 
 #include <stdio.h>
@@ -195,22 +193,14 @@ int trace_command_info(int argc, char **argv)
     const bool as_json = option_flag(&l, "--json");
     struct trace t = {0};
     struct err err = {0};
-    FILE *in;
-    enum status s;
     int result = LAB_OK;
-    if (!option_end(&l, 1) || !(in = option_open_file(&l, l.argv[0])))
-        return LAB_ERROR;
-    s = trace_load(in, &t, &err);
-    if (s != STATUS_OK) {
-        result = report("info", &err);
-    } else if (as_json) {
-        result = print_json(&t, &err) == STATUS_OK ? LAB_OK : LAB_ERROR;
-    } else {
+    if (!option_end(&l, 1) || !option_load_trace(&l, l.argv[0], &t))
+        result = LAB_ERROR;
+    else if (!as_json)
         print_info(&t);
-    }
+    else if (print_json(&t, &err) != STATUS_OK)
+        result = report("info", &err);
     trace_free(&t);
-    if (in != stdin)
-        (void)fclose(in);
     return result;
 }
 

@@ -173,17 +173,17 @@ static void check_latency(const char *folder, const char *name, const struct fin
     struct latency_score score = {0};
     struct err err = {0};
     enum depth depth;
-    FILE *in = measured_observations(folder, name);
-    if (!in) {
+    struct unpack in;
+    if (!measured_observations(folder, name, &in)) {
         leave_out(tally, "V4", name, "no raw observations are stored");
         return;
     }
-    enum status s = export_read_observations(in, &set, &depth, &err);
-    const bool is_whole = pclose(in) == 0;
-    if (s == STATUS_OK && is_whole)
+    enum status s = export_read_observations(in.in, &set, &depth, &err);
+    s = unpack_close(&in, s, &err);
+    if (s == STATUS_OK)
         s = latency_replay(&set, fp, machine, &score, &err);
     observation_set_free(&set);
-    if (s != STATUS_OK || !is_whole) {
+    if (s != STATUS_OK) {
         (void)fprintf(stderr, "reach-lab check: cannot read the observations of %s: %s\n", name,
                       err.text);
         tally->failed = true;
@@ -227,15 +227,8 @@ static void check_chip(const char *folder, const char *name, struct measured_tal
 int check_chips(const char *folder)
 {
     struct measured_tally tally = {0};
-    struct dirent **names;
-    const int count = measured_names(folder, "nvidia-", &names);
-    if (count == 0)
+    if (!measured_each(folder, "nvidia-", check_chip, &tally))
         return LAB_ERROR;
-    for (int i = 0; i < count; i++) {
-        check_chip(folder, names[i]->d_name, &tally);
-        free(names[i]);
-    }
-    free(names);
     check_scattered(folder, &tally);
     printf("%u reproduced, %u not reproduced, %u left out\n", tally.reproduced,
            tally.not_reproduced, tally.left_out);

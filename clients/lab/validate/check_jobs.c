@@ -16,6 +16,7 @@
 #include "clients/lab/validate/measured.h"
 #include "clients/lab/whatif/whatif.h"
 
+#include <dirent.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -234,15 +235,8 @@ static void check_visit(const char *folder, const char *visit, struct measured_t
 int check_jobs(const char *folder)
 {
     struct measured_tally tally = {0};
-    struct dirent **names;
-    const int count = measured_names(folder, "visit-jobs-", &names);
-    if (count == 0)
+    if (!measured_each(folder, "visit-jobs-", check_visit, &tally))
         return LAB_ERROR;
-    for (int i = 0; i < count; i++) {
-        check_visit(folder, names[i]->d_name, &tally);
-        free(names[i]);
-    }
-    free(names);
     printf("%u reproduced, %u not reproduced\n", tally.reproduced, tally.not_reproduced);
     return measured_exit(&tally);
 }

@@ -4,6 +4,7 @@
 #include "clients/lab/exit_status.h"
 #include "fingerprint/fingerprint_read.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,40 +30,37 @@ bool measured_fingerprint(const char *folder, const char *name, struct fingerpri
     return found;
 }
 
-FILE *measured_observations(const char *folder, const char *name)
+bool measured_observations(const char *folder, const char *name, struct unpack *out)
 {
     static const char *const depths[] = {"full", "memory", "matrix"};
-    for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
+    bool found = false;
+    for (size_t i = 0; i < sizeof depths / sizeof depths[0] && !found; i++) {
         char path[MEASURED_PATH_BYTES];
-        char command[MEASURED_PATH_BYTES + 32];
         (void)snprintf(path, sizeof path, "%s/%s/observations-%s.jsonl.xz", folder, name,
                        depths[i]);
-        FILE *file = strchr(path, '\'') ? NULL : fopen(path, "re");
-        if (!file)
-            continue;
-        (void)fclose(file);
-        (void)snprintf(command, sizeof command, "xz -dc '%s'", path);
-        return popen(command, "re");
+        found = unpack_open(path, out, NULL) == STATUS_OK;
     }
-    return NULL;
+    return found;
 }
 
-int measured_names(const char *folder, const char *prefix, struct dirent ***out)
+bool measured_each(const char *folder, const char *prefix, measured_check *check,
+                   struct measured_tally *tally)
 {
-    const int count = scandir(folder, out, NULL, alphasort);
-    int kept = 0;
+    struct dirent **names = NULL;
+    const int count = scandir(folder, &names, NULL, alphasort);
+    bool found = false;
     for (int i = 0; i < count; i++) {
-        if (strncmp((*out)[i]->d_name, prefix, strlen(prefix)) == 0)
-            (*out)[kept++] = (*out)[i];
-        else
-            free((*out)[i]);
+        if (strncmp(names[i]->d_name, prefix, strlen(prefix)) == 0) {
+            check(folder, names[i]->d_name, tally);
+            found = true;
+        }
+        free(names[i]);
     }
-    if (kept > 0)
-        return kept;
-    (void)fprintf(
-        stderr, "reach-lab check: no %s* in %s; name the folder docs/measurements of the sources\n",
-        prefix, folder);
-    if (count >= 0)
-        free(*out);
-    return 0;
+    free(names);
+    if (!found)
+        (void)fprintf(
+            stderr,
+            "reach-lab check: no %s* in %s; name the folder docs/measurements of the sources\n",
+            prefix, folder);
+    return found;
 }

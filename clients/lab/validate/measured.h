@@ -3,11 +3,10 @@
 #define REACH_CLIENTS_LAB_VALIDATE_MEASURED_H
 
 #include "base/status.h"
+#include "clients/lab/trace/unpack.h"
 #include "fingerprint/fingerprint.h"
 
-#include <dirent.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 enum { MEASURED_PATH_BYTES = 512 };
 
@@ -25,13 +24,13 @@ int measured_exit(const struct measured_tally *t);
 bool measured_fingerprint(const char *folder, const char *name, struct fingerprint *out,
                           struct err *err);
 
-/* Opens the raw observations of a GPU, unpacked. Returns NULL if there are no observations. Close
- * the stream with pclose. */
-FILE *measured_observations(const char *folder, const char *name);
+/* Opens the raw observations of a GPU. Returns false if there are none. */
+bool measured_observations(const char *folder, const char *name, struct unpack *out);
 
-/* Lists the names in a folder that begin with `prefix`, in alphabetical order. Returns their
- * number. If no name begins with the prefix, reports that on stderr and returns 0. The caller frees
- * each entry and the list. */
-int measured_names(const char *folder, const char *prefix, struct dirent ***out);
+/* Calls `check` for each name in a folder that begins with `prefix`, in alphabetical order. If no
+ * name begins with the prefix, reports that on stderr and returns false. */
+typedef void measured_check(const char *folder, const char *name, struct measured_tally *tally);
+bool measured_each(const char *folder, const char *prefix, measured_check *check,
+                   struct measured_tally *tally);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "clients/lab/whatif/bench_count.h"
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "clients/lab/exit_status.h"
 #include "gpu/probe.h"
@@ -11,16 +12,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { LOADS = 1 << 20, ROUNDS = 16 };
-
-static double thread_seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* Draws loads of the SMs in turn, or of one group of SMs after another. */
 static void draw_loads(struct sim_load *loads, const struct sim_desc *d, bool by_group,
@@ -42,13 +35,13 @@ static void time_counting(struct sim_mmu *mmu, const struct sim_desc *d, bool by
                           struct sim_load *loads, uint8_t *missed)
 {
     struct rng rng = {1};
-    double spent = 0;
+    nsec_t spent = 0;
     uint64_t misses[2] = {0};
     for (uint32_t round = 0; round < ROUNDS; round++) {
         draw_loads(loads, d, by_group, &rng);
-        const double start = thread_seconds();
+        const nsec_t start = clock_thread();
         sim_mmu_count(mmu, loads, LOADS, missed);
-        spent += thread_seconds() - start;
+        spent += clock_thread() - start;
         for (uint32_t i = 0; i < LOADS; i++) {
             misses[0] += missed[i] > 0;
             misses[1] += missed[i] > 1;
@@ -56,7 +49,7 @@ static void time_counting(struct sim_mmu *mmu, const struct sim_desc *d, bool by
     }
     const double all = (double)LOADS * ROUNDS;
     printf("count, %-19s %6.1f M accesses/s  %5.1f %% miss level 1, %4.1f %% level 2\n",
-           by_group ? "group after group" : "SMs in turn", all / spent * 1e-6,
+           by_group ? "group after group" : "SMs in turn", all / (double)spent * 1e3,
            100 * (double)misses[0] / all, 100 * (double)misses[1] / all);
 }
 

@@ -4,9 +4,7 @@
 #include "base/json_writer.h"
 #include "base/units.h"
 #include "clients/lab/exit_status.h"
-#include "clients/lab/trace/left_out.h"
 #include "clients/lab/trace/options.h"
-#include "clients/lab/trace/trace_load.h"
 #include "clients/lab/whatif/whatif.h"
 #include "fingerprint/fingerprint_read.h"
 #include "planner/access_cost.h"
@@ -275,17 +273,16 @@ int whatif_command(int argc, char **argv)
     struct whatif_answer *answer = NULL;
     struct trace trace = {0};
     struct err err = {0};
-    FILE *in = NULL;
     bool as_json;
     enum status s;
-    if (!read_options(&l, &options, &as_json) || !(in = option_open_file(&l, l.argv[1])))
+    if (!read_options(&l, &options, &as_json) || !option_load_trace(&l, l.argv[1], &trace)) {
+        trace_free(&trace);
         return LAB_ERROR;
+    }
     fp = calloc(1, sizeof *fp);
     answer = calloc(1, sizeof *answer);
     s = fp && answer ? whatif_load_fingerprint(l.argv[0], fp, &err)
                      : err_set(&err, STATUS_NO_MEMORY, "cannot allocate the answer: out of memory");
-    if (s == STATUS_OK)
-        s = trace_load(in, &trace, &err);
     if (s == STATUS_OK)
         s = whatif_ask(fp, &trace, &options, answer, &err);
     if (s != STATUS_OK || !fp || !answer)
@@ -297,7 +294,5 @@ int whatif_command(int argc, char **argv)
     trace_free(&trace);
     free(answer);
     free(fp);
-    if (in != stdin)
-        (void)fclose(in);
     return s == STATUS_OK ? LAB_OK : LAB_ERROR;
 }

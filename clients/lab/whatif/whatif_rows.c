@@ -71,3 +71,10 @@ struct whatif_row *whatif_add_unknown_row(struct whatif_context *c, enum whatif_
     (void)snprintf(r->note, sizeof r->note, "%s", why);
     return r;
 }
+
+const char *whatif_question_name(enum whatif_question q)
+{
+    static const char *const names[WHATIF_QUESTION_COUNT] = {
+        "as-it-is", "contiguity", "entry", "order", "blocks", "scopes", "windows"};
+    return names[q];
+}

@@ -97,7 +97,6 @@ static void what_is_written_is_read(void **state)
     for (uint32_t granule = RLT_MIN_GRANULE; granule <= RLT_MAX_GRANULE; granule *= 8) {
         struct rlt_record r;
         struct err err;
-        uint32_t count;
         size_t size;
         size_t again_size;
         char *bytes;
@@ -111,7 +110,7 @@ static void what_is_written_is_read(void **state)
         FILE *in = fmemopen(bytes, size, "r");
         struct rlt_reader *reader = rlt_reader_new(in, &err);
         assert_non_null(reader);
-        assert_int_equal(rlt_granule_bytes(reader), granule);
+        assert_int_equal(rlt_tables(reader)->granule_bytes, granule);
         for (uint32_t i = 0; i < RECORDS; i++) {
             if (!rlt_read(reader, &r, &err))
                 fail_msg("record %u: %s", i, err.text);
@@ -119,13 +118,14 @@ static void what_is_written_is_read(void **state)
         }
         assert_false(rlt_read(reader, &r, &err));
         assert_int_equal(err.status, STATUS_OK);
-        assert_string_equal(rlt_apps(reader, &count)[0].name, "a job");
-        assert_int_equal(count, 1);
-        assert_int_equal(rlt_kernels(reader, &count)[0].grid[2], 9);
-        assert_int_equal(count, 2);
-        assert_string_equal(rlt_kernels(reader, &count)[1].name, "second");
-        assert_int_equal(rlt_allocations(reader, &count)[0].base, 0x7f0000000000);
-        assert_int_equal(count, 1);
+        const struct rlt_tables *t = rlt_tables(reader);
+        assert_int_equal(t->app_count, 1);
+        assert_string_equal(t->apps[0].name, "a job");
+        assert_int_equal(t->kernel_count, 2);
+        assert_int_equal(t->kernels[0].grid[2], 9);
+        assert_string_equal(t->kernels[1].name, "second");
+        assert_int_equal(t->allocation_count, 1);
+        assert_int_equal(t->allocations[0].base, 0x7f0000000000);
         rlt_reader_free(reader);
         fclose(in);
         free(bytes);
@@ -221,7 +221,7 @@ static void what_is_left_out_is_read(void **state)
     assert_true(rlt_read(reader, &r, &err));
     assert_false(rlt_read(reader, &r, &err));
     assert_int_equal(err.status, STATUS_OK);
-    const struct rlt_left_out sum = rlt_left_out(reader);
+    const struct rlt_left_out sum = rlt_tables(reader)->left_out;
     assert_true(sum.copies == UINT64_MAX / 2 + 1);
     assert_int_equal(sum.textures, 2);
     assert_int_equal(sum.unknown, 3);

@@ -33,13 +33,14 @@ static void read_back(char *bytes, size_t size, struct imported *out)
     while (rlt_read(r, &out->records[out->count], &err))
         out->count++;
     assert_int_equal(err.status, STATUS_OK);
-    out->left_out = rlt_left_out(r);
-    const struct rlt_kernel *k = rlt_kernels(r, &out->kernel_count);
-    if (k)
-        memcpy(out->kernels, k, out->kernel_count * sizeof *k);
-    const struct rlt_allocation *a = rlt_allocations(r, &out->allocation_count);
-    if (a)
-        memcpy(out->allocations, a, out->allocation_count * sizeof *a);
+    const struct rlt_tables *t = rlt_tables(r);
+    out->left_out = t->left_out;
+    out->kernel_count = t->kernel_count;
+    if (t->kernels)
+        memcpy(out->kernels, t->kernels, t->kernel_count * sizeof *t->kernels);
+    out->allocation_count = t->allocation_count;
+    if (t->allocations)
+        memcpy(out->allocations, t->allocations, t->allocation_count * sizeof *t->allocations);
     rlt_reader_free(r);
     fclose(in);
 }
