@@ -3,7 +3,6 @@
 #include "clients/lab/exit_status.h"
 #include "clients/lab/papers/exact.h"
 #include "clients/lab/papers/programs/programs_command.h"
-#include "clients/lab/papers/programs/programs_table.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,10 +11,8 @@ struct lab_cache *lab_cache_new(uint32_t sets, uint32_t ways)
         return NULL;
     *c = (struct lab_cache){.sets = sets, .ways = ways};
     c->tags = calloc(slots, sizeof *c->tags);
-    c->ready = calloc(slots, sizeof *c->ready);
-    c->history = calloc(slots, sizeof *c->history);
-    c->owner = calloc(slots, sizeof *c->owner);
-    if (c->tags && c->ready && c->history && c->owner)
+    c->slots = calloc(slots, sizeof *c->slots);
+    if (c->tags && c->slots)
         return c;
     lab_cache_free(c);
     return NULL;
@@ -24,9 +22,7 @@ void lab_cache_free(struct lab_cache *take)
 {
     if (!take)
         return;
-    free(take->owner);
-    free(take->history);
-    free(take->ready);
+    free(take->slots);
     free(take->tags);
     free(take);
 }

@@ -15,12 +15,14 @@ enum { LAB_NO_SLOT = UINT32_MAX };
 
 struct lab_cache {
     uint32_t sets, ways;
-    uint32_t now;      /* number of uses, and stamp of the newest use */
-    uint32_t *tags;    /* tags of each set (0 is empty), followed by the stamps of their last use. A
-                          set of 8 fills one line of the host's cache */
-    uint64_t *ready;   /* by slot: cycle in which the content is available */
-    uint16_t *history; /* by slot of a TLB: warps that used the entry; set by the owner */
-    uint8_t *owner;    /* by slot: warp that filled it */
+    uint32_t now;   /* number of uses, and stamp of the newest use */
+    uint32_t *tags; /* tags of each set (0 is empty), followed by the stamps of their last use. A
+                       set of 8 fills one line of the host's cache */
+    struct lab_slot {
+        uint64_t ready;   /* cycle in which the content is available */
+        uint16_t history; /* of a TLB: warps that used the entry; set by the owner */
+        uint8_t owner;    /* warp that filled it */
+    } * slots;
 };
 
 /* Returns an empty cache, or NULL if out of memory. `sets` is a power of two. */

@@ -3,7 +3,6 @@
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_CORE_STATE_H
 
 #include "clients/lab/papers/engine/compact.h"
-#include "clients/lab/papers/engine/counts.h"
 #include "clients/lab/papers/engine/events.h"
 #include "clients/lab/papers/engine/job.h"
 #include "clients/lab/papers/engine/machine_desc.h"
@@ -20,6 +19,11 @@ enum lab_event_kind { LAB_WARP_READY = 0, LAB_L1_READY, LAB_LOAD_READY };
 static inline uint64_t lab_event_code(enum lab_event_kind kind, uint32_t index)
 {
     return (uint64_t)kind << 32 | index;
+}
+
+static inline uint64_t lab_bit(uint32_t warp)
+{
+    return (uint64_t)1 << warp;
 }
 
 /* Returns a mask of the `count` lowest of 32 bits. */

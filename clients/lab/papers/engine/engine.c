@@ -1,7 +1,6 @@
 /* engine.c: runs the core with the earliest next step, until another core has an earlier step. */
 #include "clients/lab/papers/engine/engine.h"
 
-#include "clients/lab/papers/engine/block.h"
 #include "clients/lab/papers/engine/core.h"
 
 #include <stdlib.h>
@@ -59,7 +58,7 @@ static bool set_engine(struct lab_engine *e, const struct lab_job *job)
     for (uint32_t i = 0; good && i < cores; i++) {
         struct lab_core *c = &e->cores[i];
         for (uint32_t block = 0; block < e->machine->warps / job->block_warps; block++)
-            lab_block_launch(c, block);
+            lab_core_launch(c, block);
     }
     return good;
 }

@@ -11,7 +11,6 @@
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_ENGINE_H
 
 #include "base/status.h"
-#include "clients/lab/papers/engine/counts.h"
 #include "clients/lab/papers/engine/job.h"
 #include "clients/lab/papers/engine/machine_desc.h"
 

@@ -4,6 +4,8 @@
 #ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_EVENTS_H
 #define REACH_CLIENTS_LAB_PAPERS_ENGINE_EVENTS_H
 
+#include "base/assert.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,10 +31,13 @@ static inline bool lab_event_before(const struct lab_event *a, const struct lab_
 static inline void lab_events_push(struct lab_events *e, uint64_t at, uint64_t code)
 {
     const struct lab_event new = {at, code};
+    REACH_ASSERT(e->count < LAB_MOST_EVENTS);
     uint32_t i = e->count++;
-    while (i > 0 && lab_event_before(&new, &e->heap[(i - 1) / 2])) {
-        e->heap[i] = e->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
+    for (uint32_t parent; i > 0; i = parent) {
+        parent = (i - 1) / 2;
+        if (!lab_event_before(&new, &e->heap[parent]))
+            break;
+        e->heap[i] = e->heap[parent];
     }
     e->heap[i] = new;
 }

@@ -26,18 +26,18 @@ static uint64_t read_line(struct lab_core *c, const struct lab_line *l, uint32_t
     if (slot != LAB_NO_SLOT) {
         const uint64_t hit = at + c->machine->l1_cycles;
         lab_cache_use(c->l1, slot);
-        return c->l1->ready[slot] > hit ? c->l1->ready[slot] : hit;
+        return c->l1->slots[slot].ready > hit ? c->l1->slots[slot].ready : hit;
     }
     bool shared_hit;
     uint32_t evicted;
     report_line_miss(c, l, at);
     slot = lab_cache_fill(c->l1, l->line, &evicted);
     if (evicted != 0 && c->locality && c->machine->sched.locality == LAB_OF_LINES)
-        lab_locality_evicted(c->locality, c->l1->owner[slot], evicted);
+        lab_locality_evicted(c->locality, c->l1->slots[slot].owner, evicted);
     const uint64_t there =
         lab_memory_read(c->engine->memory, c->id, l->line, at + c->machine->l1_busy, &shared_hit);
-    c->l1->owner[slot] = l->warp;
-    c->l1->ready[slot] = there;
+    c->l1->slots[slot].owner = l->warp;
+    c->l1->slots[slot].ready = there;
     c->mshrs[c->mshr_next] = there;
     c->mshr_next = (c->mshr_next + 1) % LAB_MSHRS;
     c->counts.line_misses++;

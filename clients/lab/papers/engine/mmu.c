@@ -4,18 +4,7 @@
 
 #include "clients/lab/papers/engine/l1_queue.h"
 
-static uint64_t bit(uint32_t warp)
-{
-    return (uint64_t)1 << warp;
-}
-
 /* ---- lookups ---- */
-
-void lab_mmu_set_waiting(struct lab_core *c, uint32_t warp, bool waits)
-{
-    c->waiting = waits ? c->waiting | bit(warp) : c->waiting & ~bit(warp);
-    c->translated = waits ? c->translated | bit(warp) : c->translated & ~bit(warp);
-}
 
 static __attribute__((noinline)) void look_up_pages(struct lab_core *c, uint32_t warp)
 {
@@ -33,13 +22,13 @@ static __attribute__((noinline)) void look_up_pages(struct lab_core *c, uint32_t
     t->hit_count = (uint16_t)__builtin_popcount(hits);
     t->missed = lab_low_bits(a->page_count) & ~hits;
     t->cycles = c->lookup_cycles[a->page_count];
-    c->translated |= c->waiting & bit(warp);
+    c->translated |= c->waiting & lab_bit(warp);
 }
 
 /* Returns the state of the warp's pages in the TLB. Does not change the machine. */
 static const struct lab_translation *current_translation(struct lab_core *c, uint32_t warp)
 {
-    if (!(c->translated & bit(warp)))
+    if (!(c->translated & lab_bit(warp)))
         look_up_pages(c, warp);
     return &c->translations[warp];
 }
@@ -53,7 +42,7 @@ static void report_hit(struct lab_core *c, uint32_t warp, uint32_t slot, uint32_
         lab_locality_hit(c->locality, warp, lab_cache_depth(c->tlb, slot), now);
     if (c->machine->compact.bits > 0) {
         const uint32_t first = warp - warp % c->job->block_warps;
-        lab_matrix_hit(&c->matrix, &c->tlb->history[slot], first + home, now);
+        lab_matrix_hit(&c->matrix, &c->tlb->slots[slot].history, first + home, now);
     }
 }
 
@@ -88,7 +77,8 @@ uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now)
 
 bool lab_mmu_must_wait(struct lab_core *c, uint32_t warp)
 {
-    return c->walks_active && (c->waiting & bit(warp)) && current_translation(c, warp)->missed != 0;
+    return c->walks_active && (c->waiting & lab_bit(warp)) &&
+           current_translation(c, warp)->missed != 0;
 }
 
 /* ---- walks ---- */
@@ -102,9 +92,9 @@ static void fill_tlb(struct lab_core *c, uint32_t page, uint64_t now)
         return;
     const uint32_t slot = lab_cache_fill(c->tlb, page, &evicted);
     if (evicted != 0 && c->machine->sched.locality == LAB_OF_PAGES)
-        lab_locality_evicted(c->locality, c->tlb->owner[slot], evicted);
-    c->tlb->owner[slot] = (uint8_t)w->warp;
-    c->tlb->history[slot] = 0;
+        lab_locality_evicted(c->locality, c->tlb->slots[slot].owner, evicted);
+    c->tlb->slots[slot].owner = (uint8_t)w->warp;
+    c->tlb->slots[slot].history = 0;
     c->translated = 0;
 }
 

@@ -7,9 +7,6 @@
 /* Looks up the pages of the warp's instruction. Returns a mask of the pages that miss. */
 uint32_t lab_mmu_lookup(struct lab_core *c, uint32_t warp, uint64_t now);
 
-/* Marks that the warp will look up its pages again, or removes the mark. */
-void lab_mmu_set_waiting(struct lab_core *c, uint32_t warp, bool waits);
-
 /* Returns whether the warp's instruction can only wait for the walks of another warp. Such an
  * instruction does not use shared state, so it may run ahead of other cores. */
 bool lab_mmu_must_wait(struct lab_core *c, uint32_t warp);

@@ -45,13 +45,13 @@ static uint64_t read_cache_line(struct lab_memory *m, uint32_t core, uint32_t co
     *out_hit = slot != LAB_NO_SLOT;
     if (*out_hit) {
         lab_cache_use(m->cache, slot);
-        return at > m->cache->ready[slot] ? at : m->cache->ready[slot];
+        return at > m->cache->slots[slot].ready ? at : m->cache->slots[slot].ready;
     }
     uint32_t evicted;
     slot = lab_cache_fill(m->cache, line, &evicted);
     m->dram_lines++;
     at = lab_server_start(&m->dram_free[channel], at, d->dram_busy) + d->dram_cycles;
-    m->cache->ready[slot] = at;
+    m->cache->slots[slot].ready = at;
     return at;
 }
 

@@ -98,9 +98,8 @@ static void set_owner(struct frames *f, uint32_t frame, enum owner owner)
 static void set_holder(struct frames *f, uint32_t physical, uint32_t holder)
 {
     struct frame *fr = &f->frames[physical / FRAMES_PAGES];
-    f->counts.reserved -= reserved_pages(fr);
     fr->used++;
-    f->counts.reserved += reserved_pages(fr);
+    f->counts.reserved -= fr->owner == PROGRAM;
     f->holder[physical] = holder;
     if (holder != FOREIGN_PAGE) {
         f->place[holder] = physical;
@@ -113,10 +112,9 @@ static uint32_t free_page(struct frames *f, uint32_t physical)
 {
     struct frame *fr = &f->frames[physical / FRAMES_PAGES];
     const uint32_t holder = f->holder[physical];
-    f->counts.reserved -= reserved_pages(fr);
     fr->used--;
+    f->counts.reserved += fr->owner == PROGRAM;
     fr->hint = physical % FRAMES_PAGES < fr->hint ? physical % FRAMES_PAGES : fr->hint;
-    f->counts.reserved += reserved_pages(fr);
     f->holder[physical] = FRAMES_NONE;
     f->counts.used_pages -= holder != FOREIGN_PAGE;
     return holder;
@@ -279,8 +277,13 @@ static bool place_large(struct frames *f, uint32_t page)
     const uint32_t frame = take_or_make_frame(f);
     if (frame == FRAMES_NONE)
         return false;
-    for (uint32_t i = 0; i < FRAMES_PAGES; i++)
-        set_holder(f, frame * FRAMES_PAGES + i, page + i);
+    for (uint32_t i = 0; i < FRAMES_PAGES; i++) {
+        f->holder[frame * FRAMES_PAGES + i] = page + i;
+        f->place[page + i] = frame * FRAMES_PAGES + i;
+    }
+    f->frames[frame].used = FRAMES_PAGES;
+    f->counts.used_pages += FRAMES_PAGES;
+    f->counts.reserved -= FRAMES_PAGES;
     f->frames[frame].merged = true;
     f->counts.merges++;
     return true;

@@ -4,7 +4,7 @@
  * cores. */
 #include "clients/lab/papers/mosaic/mosaic_mmu.h"
 
-#include "clients/lab/papers/mosaic/mosaic_tlb.h"
+#include "clients/lab/papers/engine/cache.h"
 
 #include <stdlib.h>
 
@@ -43,8 +43,8 @@ struct walk {
 };
 
 struct core {
-    struct mosaic_tlb *base, *large; /* owned */
-    uint64_t free_at;                /* time at which the port is free */
+    struct lab_cache *base, *large; /* owned */
+    uint64_t free_at;               /* time at which the port is free */
     struct request request;
     struct walk walk;
 };
@@ -53,7 +53,7 @@ struct mosaic_mmu {
     enum mosaic_design design;
     struct mosaic_mmu_host host;
     struct mosaic_mmu_counts counts;
-    struct mosaic_tlb *l2_base, *l2_large; /* owned */
+    struct lab_cache *l2_base, *l2_large; /* owned */
     uint64_t l2_free[L2_PORTS];
     uint32_t core_count;
     struct core cores[];
@@ -68,12 +68,12 @@ struct mosaic_mmu *mosaic_mmu_new(enum mosaic_design design, uint32_t cores,
     m->design = design;
     m->core_count = cores;
     m->host = *host;
-    m->l2_base = mosaic_tlb_new(L2_BASE, L2_WAYS);
-    m->l2_large = mosaic_tlb_new(L2_LARGE, L2_LARGE);
+    m->l2_base = lab_cache_new(L2_BASE / L2_WAYS, L2_WAYS);
+    m->l2_large = lab_cache_new(1, L2_LARGE);
     bool good = m->l2_base && m->l2_large;
     for (uint32_t i = 0; i < cores; i++) {
-        m->cores[i].base = mosaic_tlb_new(L1_BASE, L1_BASE);
-        m->cores[i].large = mosaic_tlb_new(L1_LARGE, L1_LARGE);
+        m->cores[i].base = lab_cache_new(1, L1_BASE);
+        m->cores[i].large = lab_cache_new(1, L1_LARGE);
         good = good && m->cores[i].base && m->cores[i].large;
     }
     if (good)
@@ -87,11 +87,11 @@ void mosaic_mmu_free(struct mosaic_mmu *take)
     if (!take)
         return;
     for (uint32_t i = 0; i < take->core_count; i++) {
-        mosaic_tlb_free(take->cores[i].base);
-        mosaic_tlb_free(take->cores[i].large);
+        lab_cache_free(take->cores[i].base);
+        lab_cache_free(take->cores[i].large);
     }
-    mosaic_tlb_free(take->l2_base);
-    mosaic_tlb_free(take->l2_large);
+    lab_cache_free(take->l2_base);
+    lab_cache_free(take->l2_large);
     free(take);
 }
 
@@ -113,25 +113,36 @@ static bool is_large(const struct mosaic_mmu *m, uint32_t page)
            (m->design == MOSAIC_MOSAIC && frames_is_large(m->host.frames, page));
 }
 
+/* Returns whether a TLB has an entry, which becomes the most recently used. No tag is 0. */
+static bool hit_entry(struct lab_cache *tlb, uint32_t key)
+{
+    const uint32_t slot = lab_cache_find(tlb, key + 1);
+    if (slot != LAB_NO_SLOT)
+        lab_cache_use(tlb, slot);
+    return slot != LAB_NO_SLOT;
+}
+
 /* Looks up a key in one level, and writes the cycles. With one page size there is one array. With
  * two page sizes, large entries are looked up first, and base entries only after a miss. */
-static bool look_up_key(const struct mosaic_mmu *m, struct mosaic_tlb *base,
-                        struct mosaic_tlb *large, uint32_t key, bool is_large_page, uint32_t cycles,
-                        uint32_t *out_cycles)
+static bool look_up_key(const struct mosaic_mmu *m, struct lab_cache *base, struct lab_cache *large,
+                        uint32_t key, bool is_large_page, uint32_t cycles, uint32_t *out_cycles)
 {
     *out_cycles = cycles;
     if (m->design != MOSAIC_MOSAIC)
-        return mosaic_tlb_hit(base, key);
-    if (is_large_page && mosaic_tlb_hit(large, key))
+        return hit_entry(base, key);
+    if (is_large_page && hit_entry(large, key))
         return true;
     *out_cycles = 2 * cycles;
-    return !is_large_page && mosaic_tlb_hit(base, key);
+    return !is_large_page && hit_entry(base, key);
 }
 
-static void fill_key(const struct mosaic_mmu *m, struct mosaic_tlb *base, struct mosaic_tlb *large,
+static void fill_key(const struct mosaic_mmu *m, struct lab_cache *base, struct lab_cache *large,
                      uint32_t key, bool is_large_page)
 {
-    mosaic_tlb_fill(m->design == MOSAIC_MOSAIC && is_large_page ? large : base, key);
+    struct lab_cache *tlb = m->design == MOSAIC_MOSAIC && is_large_page ? large : base;
+    uint32_t evicted;
+    if (!hit_entry(tlb, key))
+        (void)lab_cache_fill(tlb, key + 1, &evicted);
 }
 
 /* ---- requests ---- */

@@ -1,17 +1,15 @@
 /* programs_command.c: see programs_command.h. */
 #include "clients/lab/papers/programs/programs_command.h"
 
+#include "base/clock.h"
 #include "clients/lab/exit_status.h"
 #include "clients/lab/papers/programs/mechanisms.h"
 #include "clients/lab/trace/options.h"
-#include "clients/lab/trace/trace_load.h"
 #include "clients/lab/whatif/whatif.h"
 #include "clients/lab/whatif/whatif_command.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* The papers report that less than a quarter of their instructions access memory. Recorders do not
  * count the others. */
@@ -38,25 +36,18 @@ static void print_result(const struct mechanism *m, const struct mechanism_resul
 static enum status run_gpu(const char *path, const struct trace *trace, struct err *err)
 {
     const struct whatif_options options = {.contiguous = -1, .questions = 1 << WHATIF_AS_IT_IS};
-    struct fingerprint *fp = calloc(1, sizeof *fp);
-    struct whatif_answer *a = calloc(1, sizeof *a);
-    if (!fp || !a) {
-        free(a);
-        free(fp);
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the GPU: out of memory");
-    }
-    enum status s = whatif_load_fingerprint(path, fp, err);
+    static struct fingerprint fp; /* too large for the stack */
+    static struct whatif_answer a;
+    enum status s = whatif_load_fingerprint(path, &fp, err);
     if (s == STATUS_OK)
-        s = whatif_ask(fp, trace, &options, a, err);
-    if (s == STATUS_OK && a->rows[0].known)
+        s = whatif_ask(&fp, trace, &options, &a, err);
+    if (s == STATUS_OK && a.rows[0].known)
         printf("%s: %.2f %% of %llu lines miss all levels; %.4f ns per line in contiguous memory, "
                "%.4f ns in scattered memory\n",
-               fp->gpu.name, 100 * a->rows[0].walk_share, (unsigned long long)a->accesses,
-               a->rows[0].ns, a->rows[0].ns_at_worst);
+               fp.gpu.name, 100 * a.rows[0].walk_share, (unsigned long long)a.accesses,
+               a.rows[0].ns, a.rows[0].ns_at_worst);
     else if (s == STATUS_OK)
-        s = err_set(err, STATUS_NOT_APPLICABLE, "%s", a->rows[0].note);
-    free(a);
-    free(fp);
+        s = err_set(err, STATUS_NOT_APPLICABLE, "%s", a.rows[0].note);
     return s;
 }
 
@@ -100,60 +91,44 @@ int programs_run_command(int argc, char **argv)
     struct trace trace = {0};
     struct err err = {0};
     uint64_t gap = DEFAULT_GAP;
-    FILE *in;
-    enum status s;
+    enum status s = STATUS_IO;
     (void)option_count(&l, "--gap", &gap);
-    if (!option_end(&l, 2) || !(in = option_open_file(&l, l.argv[1])))
-        return LAB_ERROR;
-    s = gap <= MOST_GAP ? trace_load(in, &trace, &err)
-                        : err_set(&err, STATUS_INVALID_ARGUMENT, "--gap must be 0 to %d", MOST_GAP);
-    if (s == STATUS_OK)
+    if (gap > MOST_GAP)
+        s = err_set(&err, STATUS_INVALID_ARGUMENT, "--gap must be 0 to %d", MOST_GAP);
+    else if (option_end(&l, 2) && option_load_trace(&l, l.argv[1], &trace))
         s = run_machines(l.argv[0], &trace, (uint32_t)gap, &err);
-    if (s != STATUS_OK)
+    if (err.status != STATUS_OK)
         (void)fprintf(stderr, "reach-lab-papers run: %s\n", err.text);
     trace_free(&trace);
-    if (in != stdin)
-        (void)fclose(in);
     return s == STATUS_OK ? LAB_OK : LAB_ERROR;
 }
 
 /* ---- bench ---- */
 
-static double thread_seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 int programs_bench_command(int argc, char **argv)
 {
-    double spent = 0;
-    double done = 0;
+    struct option_list l = {argc, argv, "bench", false};
+    nsec_t spent = 0;
+    uint64_t done = 0;
     for (int i = 0; i < argc; i++) {
-        struct option_list l = {1, argv + i, "bench", false};
         struct trace trace = {0};
         struct mechanism_result r = {0};
         struct err err = {0};
-        FILE *in = option_open_file(&l, argv[i]);
-        if (!in)
-            return LAB_ERROR;
-        enum status s = trace_load(in, &trace, &err);
-        const double start = thread_seconds();
-        if (s == STATUS_OK)
-            s = mechanism_run(mechanism_find("augmented"), &trace, DEFAULT_GAP, &r, &err);
-        const double took = thread_seconds() - start;
+        const bool good = option_load_trace(&l, argv[i], &trace);
+        const nsec_t start = clock_thread();
+        if (good)
+            (void)mechanism_run(mechanism_find("augmented"), &trace, DEFAULT_GAP, &r, &err);
+        const nsec_t took = clock_thread() - start;
         trace_free(&trace);
-        if (in != stdin)
-            (void)fclose(in);
-        if (s != STATUS_OK) {
+        if (err.status != STATUS_OK)
             (void)fprintf(stderr, "reach-lab-papers bench: %s: %s\n", argv[i], err.text);
+        if (!good || err.status != STATUS_OK)
             return LAB_ERROR;
-        }
-        printf("%6.1f M warp instructions/s  %s\n", (double)r.instructions / took * 1e-6, argv[i]);
+        printf("%6.1f M warp instructions/s  %s\n", (double)r.instructions / (double)took * 1e3,
+               argv[i]);
         spent += took;
-        done += (double)r.instructions;
+        done += r.instructions;
     }
-    printf("%6.1f M warp instructions/s  all\n", done / spent * 1e-6);
+    printf("%6.1f M warp instructions/s  all\n", (double)done / (double)spent * 1e3);
     return LAB_OK;
 }

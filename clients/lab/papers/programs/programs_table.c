@@ -1,11 +1,11 @@
-/* programs_table.c: see programs_table.h. Each thread runs one machine on one program at a time. */
-#include "clients/lab/papers/programs/programs_table.h"
+/* programs_table.c: reach-lab-papers table. Each thread runs one machine on one program at a time.
+ */
+#include "clients/lab/papers/programs/programs_command.h"
 
 #include "base/units.h"
 #include "clients/lab/exit_status.h"
 #include "clients/lab/papers/programs/mechanisms.h"
 #include "clients/lab/trace/options.h"
-#include "clients/lab/trace/trace_load.h"
 #include "clients/lab/whatif/whatif.h"
 #include "clients/lab/whatif/whatif_command.h"
 
@@ -32,7 +32,7 @@ struct program {
 
 struct table {
     struct fingerprint fp;
-    struct program *programs;
+    struct program programs[MOST_PROGRAMS];
     uint32_t count;
     atomic_uint next;
     atomic_bool failed;
@@ -83,12 +83,7 @@ static enum status read_program(const char *folder, const char *file, struct opt
     char path[PATH_BYTES];
     (void)snprintf(p->name, sizeof p->name, "%.*s", (int)name_length(file), file);
     (void)snprintf(path, sizeof path, "%s/%s", folder, file);
-    FILE *in = option_open_file(l, path);
-    if (!in)
-        return STATUS_IO;
-    const enum status s = trace_load(in, &p->trace, err);
-    (void)fclose(in);
-    return s == STATUS_OK ? read_report(folder, p, err) : s;
+    return option_load_trace(l, path, &p->trace) ? read_report(folder, p, err) : STATUS_IO;
 }
 
 static enum status read_folder(const char *folder, struct option_list *l, struct table *t,
@@ -250,37 +245,27 @@ static void print_tables(const struct table *t)
     (void)putchar('\n');
 }
 
-static enum status make_tables(const char *folder, struct option_list *l, struct table *t,
-                               struct err *err)
-{
-    enum status s = STATUS_OK;
-    t->programs = calloc(MOST_PROGRAMS, sizeof *t->programs);
-    if (!t->programs)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the programs: out of memory");
-    s = read_folder(folder, l, t, err);
-    if (s == STATUS_OK)
-        s = run_all(t, err);
-    if (s == STATUS_OK)
-        print_tables(t);
-    for (uint32_t i = 0; i < t->count; i++)
-        trace_free(&t->programs[i].trace);
-    free(t->programs);
-    return s;
-}
-
 int programs_table_command(int argc, char **argv)
 {
     struct option_list l = {argc, argv, "table", false};
     struct err err = {0};
-    struct table *t;
     enum status s;
     if (!option_end(&l, 1))
         return LAB_ERROR;
-    t = calloc(1, sizeof *t);
-    s = t ? make_tables(l.argv[0], &l, t, &err)
-          : err_set(&err, STATUS_NO_MEMORY, "cannot allocate the table: out of memory");
+    struct table *t = calloc(1, sizeof *t);
+    if (!t) {
+        (void)fprintf(stderr, "reach-lab-papers table: out of memory\n");
+        return LAB_ERROR;
+    }
+    s = read_folder(l.argv[0], &l, t, &err);
+    if (s == STATUS_OK)
+        s = run_all(t, &err);
+    if (s == STATUS_OK)
+        print_tables(t);
     if (err.status != STATUS_OK)
         (void)fprintf(stderr, "reach-lab-papers table: %s\n", err.text);
+    for (uint32_t i = 0; i < t->count; i++)
+        trace_free(&t->programs[i].trace);
     free(t);
     return s == STATUS_OK ? LAB_OK : LAB_ERROR;
 }

@@ -5,7 +5,7 @@
 #include "clients/lab/papers/engine/compact.h"
 #include "clients/lab/papers/engine/engine.h"
 #include "clients/lab/papers/engine/walk.h"
-#include "clients/lab/papers/pichai/pichai_exact.h"
+#include "clients/lab/papers/exact.h"
 #include "clients/lab/papers/pichai/pichai_machines.h"
 #include "gpu/sim/sim_tlb.h"
 #include "tests/unit/clients/lab/papers/drawn_trace.h"

@@ -1,9 +1,7 @@
-/* test_mosaic.c: Mosaic's simulated machine. The tests compare TLBs with a plain list. They also
- * check shared walks, and that each record of a program runs once. */
+/* test_mosaic.c: Mosaic's simulated machine. The tests check shared walks, the times of memory, and
+ * that each record of a program runs once. */
 #include "base/rng.h"
-#include "clients/lab/papers/mosaic/mosaic_tlb.h"
 #include "clients/lab/papers/mosaic/mosaic_time.h"
-#include "tests/share.h"
 #include "tests/unit/clients/lab/papers/drawn_trace.h"
 
 #include <stdarg.h>
@@ -16,66 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* ---- a TLB and a plain list ---- */
-
-enum { MOST = 64 };
-
-struct plain {
-    uint32_t keys[MOST];
-    uint64_t used[MOST];
-    uint64_t now;
-};
-
-static bool plain_hit(struct plain *p, uint32_t entries, uint32_t key)
-{
-    for (uint32_t i = 0; i < entries; i++) {
-        if (p->used[i] > 0 && p->keys[i] == key) {
-            p->used[i] = ++p->now;
-            return true;
-        }
-    }
-    return false;
-}
-
-static void plain_fill(struct plain *p, uint32_t entries, uint32_t ways, uint32_t key)
-{
-    const uint32_t first = key % (entries / ways) * ways;
-    uint32_t at = first;
-    if (plain_hit(p, entries, key))
-        return;
-    for (uint32_t i = first; i < first + ways; i++)
-        at = p->used[i] < p->used[at] ? i : at;
-    p->keys[at] = key;
-    p->used[at] = ++p->now;
-}
-
-static void a_tlb_does_what_a_list_does(void **state)
-{
-    static const struct {
-        uint32_t entries, ways;
-    } shapes[] = {{1, 1}, {16, 16}, {64, 16}, {64, 64}, {48, 8}, {24, 1}};
-    const char *given = getenv("TEST_SEED");
-    const uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-    struct rng rng = {seed};
-    (void)state;
-    print_message("TEST_SEED=%llu\n", (unsigned long long)seed);
-    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-        struct plain plain = {0};
-        struct mosaic_tlb *t = mosaic_tlb_new(shapes[s].entries, shapes[s].ways);
-        assert_non_null(t);
-        for (uint32_t i = 0; i < test_share(20000, 4000); i++) {
-            const uint32_t key = (uint32_t)rng_below(&rng, 2 * MOST);
-            if (rng_below(&rng, 2) > 0) {
-                mosaic_tlb_fill(t, key);
-                plain_fill(&plain, shapes[s].entries, shapes[s].ways, key);
-            } else {
-                assert_int_equal(mosaic_tlb_hit(t, key), plain_hit(&plain, shapes[s].entries, key));
-            }
-        }
-        mosaic_tlb_free(t);
-    }
-}
 
 /* ---- the MMU by itself: a host with a list of events ---- */
 
@@ -320,7 +258,6 @@ static void a_trace_that_does_not_fit_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tlb_does_what_a_list_does),
         cmocka_unit_test(misses_to_one_page_share_a_walk_and_then_hit),
         cmocka_unit_test(a_line_on_its_way_is_waited_for),
         cmocka_unit_test(a_channel_moves_a_line_in_five_cycles),
