@@ -275,21 +275,21 @@ int whatif_command(int argc, char **argv)
     struct err err = {0};
     bool as_json;
     enum status s;
-    if (!read_options(&l, &options, &as_json) || !option_load_trace(&l, l.argv[1], &trace)) {
-        trace_free(&trace);
+    if (!read_options(&l, &options, &as_json))
         return LAB_ERROR;
-    }
     fp = calloc(1, sizeof *fp);
     answer = calloc(1, sizeof *answer);
     s = fp && answer ? whatif_load_fingerprint(l.argv[0], fp, &err)
                      : err_set(&err, STATUS_NO_MEMORY, "cannot allocate the answer: out of memory");
+    if (s == STATUS_OK && !option_load_trace(&l, l.argv[1], &trace))
+        s = STATUS_IO;
     if (s == STATUS_OK)
         s = whatif_ask(fp, &trace, &options, answer, &err);
-    if (s != STATUS_OK || !fp || !answer)
+    if (err.status != STATUS_OK || !fp || !answer)
         (void)fprintf(stderr, "reach-lab what-if: %s\n%s%s%s", err.text,
                       err.hint ? "  next step: " : "", err.hint ? err.hint : "",
                       err.hint ? "\n" : "");
-    else
+    else if (s == STATUS_OK)
         s = print_answer(fp, answer, as_json);
     trace_free(&trace);
     free(answer);
