@@ -59,9 +59,9 @@ enum status text_read(struct text *t, FILE *in, text_line_fn *read, void *contex
     struct err own = {0};
     struct span line;
     *t = (struct text){.in = in, .buffer = malloc(TEXT_BLOCK_BYTES + TEXT_LINE_BYTES)};
-    enum status s = t->buffer
-                        ? STATUS_OK
-                        : err_set(&own, STATUS_NO_MEMORY, "cannot read the text: out of memory");
+    enum status s = STATUS_OK;
+    if (!t->buffer)
+        return err_set(err, STATUS_NO_MEMORY, "cannot read the text: out of memory");
     while (s == STATUS_OK && next_line(t, &line, &own))
         s = read(context, line, &own);
     counts->bytes += t->bytes;

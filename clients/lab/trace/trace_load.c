@@ -355,7 +355,7 @@ static enum status load_all(struct loader *l, struct rlt_reader *r, struct err *
     l->t->unit_shift = 7;
     while (s == STATUS_OK && rlt_read(r, &record, &own))
         s = add_record(l, &record, &own);
-    if (own.status == STATUS_OK && l->t->record_count == 0)
+    if (own.status == STATUS_OK && (!l->chunks.keys || !l->lines))
         return err_set(err, STATUS_NOT_APPLICABLE, "the trace has no access to memory");
     if (own.status == STATUS_OK)
         s = sort_records(l, &own);
