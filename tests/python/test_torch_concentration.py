@@ -134,6 +134,20 @@ def any_index_has_a_concentration():
     assert concentration.measure(1 << 40, 1 << 10, torch.randint(0, 1 << 40, (5000,))) >= 0
 
 
+@case
+def indices_outside_of_the_table_do_not_count():
+    seed()
+    rows = 96 * GIB // 64
+    for pattern, least, most in (("u^1", 0, 0.2), ("u^2", 0.4, 0.6), ("u^3", 0.6, 0.73)):
+        index = draw(pattern, rows, 1 << 18)
+        for share in (0.1, 0.5, 0.8):
+            for other in (-1, rows):
+                given = torch.where(torch.rand(index.numel()) < share, other, index)
+                assert least <= concentration.measure(rows, 64, given) <= most, (pattern, share, other)
+    for other in (-1, rows):
+        assert concentration.measure(rows, 64, torch.full((20000,), other)) == 0
+
+
 if __name__ == "__main__":
     assert sys.flags.optimize == 0
     common.main()

@@ -52,9 +52,9 @@ def of_misses(missed: float, held: float) -> float:
     return (low + high) / 2
 
 
-def _in_runs(table_rows: int, row_bytes: int, index: torch.Tensor, part: int) -> List[int]:
-    """Returns the number of parts of the table that occur in k runs of the sample, for each k from 0. Waits for the
-    device."""
+def _in_runs(table_rows: int, row_bytes: int, index: torch.Tensor, part: int) -> Tuple[List[int], int]:
+    """Returns the number of parts of the table that occur in k runs of the sample, for each k from 0, and the number of
+    reads. An index outside of the table is no read. Waits for the device."""
     count = index.numel()
     runs = min(RUNS, count // RUN)
     if count > RUNS * RUN:
@@ -62,11 +62,15 @@ def _in_runs(table_rows: int, row_bytes: int, index: torch.Tensor, part: int) ->
         index = index[firsts[:, None] + torch.arange(RUN, device=index.device)]
     rows = index.reshape(-1)[:runs * RUN].view(runs, RUN).long()
     parts = table_rows * row_bytes // part + 1
-    of_run = torch.where((rows >= 0) & (rows < table_rows), rows * row_bytes // part, parts)
+    inside = (rows >= 0) & (rows < table_rows)
+    of_run = torch.where(inside, rows * row_bytes // part, parts)
     of_run += torch.arange(runs, device=index.device)[:, None] * (parts + 1)
     found = torch.unique(of_run) % (parts + 1)
     times = torch.bincount(found[found < parts], minlength=1)
-    return [0, *torch.bincount(times, minlength=runs + 1).tolist()[1:]]
+    number = torch.bincount(times, minlength=runs + 1)
+    number[0] = inside.sum()
+    reads, *numbers = number.tolist()
+    return [0, *numbers], reads
 
 
 def measure(table_rows: int, row_bytes: int, index: torch.Tensor) -> float:
@@ -79,7 +83,9 @@ def measure(table_rows: int, row_bytes: int, index: torch.Tensor) -> float:
     parts = -(-size // part)
     if index.numel() < 2 * RUN or parts < 2 * RUN:
         return 0.0
-    times = _in_runs(table_rows, row_bytes, index.reshape(-1), part)
+    times, reads = _in_runs(table_rows, row_bytes, index.reshape(-1), part)
+    if reads < 2 * RUN:
+        return 0.0
     runs = len(times) - 1
     absent = [(k, number, 1.0) for k, number in enumerate(times) if k and number]
     touched = new = 0.0
@@ -89,5 +95,5 @@ def measure(table_rows: int, row_bytes: int, index: torch.Tensor) -> float:
         new = touched - before
         if 2 * touched >= parts:
             break
-    found = of_misses(new / RUN, (touched - new / 2) / parts)
+    found = of_misses(new * runs / reads, (touched - new / 2) / parts)
     return 0.0 if found < LEAST else round(found, 2)
