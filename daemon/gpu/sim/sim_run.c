@@ -15,10 +15,11 @@ static uint32_t position_of(const struct sim_machine *m, uint16_t sm_id)
     return probe_sm_position(m->desc.sm_ids, m->desc.sm_count, sm_id);
 }
 
-/* Returns the cycles of a hit at the present clock. */
+/* Returns the cycles of a hit at the present clock: at least 1, like those of a load. */
 static uint32_t time_reference(const struct sim_machine *m)
 {
-    return (uint32_t)lround(m->desc.latency_cycles * sim_machine_load_factor(m));
+    const double cycles = m->desc.latency_cycles * sim_machine_load_factor(m);
+    return cycles < 1 ? 1 : (uint32_t)lround(cycles);
 }
 
 /* This function and the next are those of the kernels. */

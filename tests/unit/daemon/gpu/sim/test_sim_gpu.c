@@ -440,8 +440,6 @@ static void conditions_are_reported_or_unknown(void **state)
     gpu_close(b.gpu);
 }
 
-/* Beside a neighbor in time slices, a probe returns the values of a GPU without a neighbor, because
- * interrupted parts are repeated. The values are 0 if the slices leave too little time. */
 /* Without a reference, a point would take its SM cycles at the present clock. With it, each point
  * takes the cycles at the clock of the first point, apart from points during which the clock
  * changes. */
@@ -483,6 +481,29 @@ static void a_changing_clock_changes_few_points(void **state)
     }
 }
 
+static void a_stopping_clock_leaves_a_cycle(void **state)
+{
+    struct probe_spec spec = {.kind = PROBE_CHASE,
+                              .stride_bytes = 2 * MIB,
+                              .point_count = 60,
+                              .samples = 200,
+                              .warm_laps = 1,
+                              .sm_count = 1};
+
+    (void)state;
+    for (uint32_t p = 0; p < spec.point_count; p++)
+        spec.points[p] = 8;
+    struct bench b =
+        sim_bench_open("sms=4 memory=1G latency=2 clock=1965000 l1=8@2M/sm;miss=20 reclock=100@0");
+    struct probe_result r = sim_bench_run(&b, &spec);
+    for (uint32_t i = 0; i < spec.point_count * spec.samples; i++)
+        assert_true(r.values[i] > 0);
+    probe_result_free(&r);
+    gpu_close(b.gpu);
+}
+
+/* Beside a neighbor in time slices, a probe returns the values of a GPU without a neighbor, because
+ * interrupted parts are repeated. The values are 0 if the slices leave too little time. */
 static void time_slices_change_no_value(void **state)
 {
     static const char chip[] = "sms=4 memory=1G l1=8@2M/sm;miss=20 l2=64@2M/0,1:2,3;miss=80";
@@ -563,6 +584,7 @@ int main(void)
         cmocka_unit_test(refuses_probes_beyond_the_range),
         cmocka_unit_test(conditions_are_reported_or_unknown),
         cmocka_unit_test(a_changing_clock_changes_few_points),
+        cmocka_unit_test(a_stopping_clock_leaves_a_cycle),
         cmocka_unit_test(time_slices_change_no_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
