@@ -446,12 +446,12 @@ uint32_t probe_window_index(const struct probe_spec *spec, uint16_t sm_id);
 /* Returns the position of an SM among `sm_count` ids, or `sm_count` if it is not among them. */
 uint32_t probe_sm_position(const uint16_t *sm_ids, uint32_t sm_count, uint16_t sm_id);
 
-/* Initializes the conditions of a probe on a GPU with these limits. All values of the run are "not
- * reported". */
 /* Returns whether the kernel of the probe relates its times to a reference, so that they do not
  * depend on a change of the SM clock (kernels/abi.h). */
 bool probe_has_reference(const struct probe_spec *spec);
 
+/* Initializes the conditions of a probe on a GPU with these limits. All values of the run are "not
+ * reported". */
 void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditions *out);
 
 /* Frees the memory of a result and zeroes it. A zeroed result is allowed. */

@@ -67,9 +67,9 @@
  *                      neighbor; default: enough for all TLBs
  *   neighbor_level=2   the neighbor fills only level 2; default 0 means all levels
  *   reclock=50000@0.74  after every 50000 loads the SM clock changes to a random share of its
- * value, between 0.74 and 1; default: it does not change coupled=0.9        this share of the time
- * of a load has clocks that follow the SM clock, so it takes the same SM cycles at each clock;
- * default 0
+ *                      value, between 0.74 and 1; default: it does not change
+ *   coupled=0.9        this share of the time of a load has clocks that follow the SM clock, so it
+ *                      takes the same SM cycles at each clock; default 0
  *
  *   l1=.. l2=.. up to l6   translation levels, l1 nearest to the SM; at least one is required
  *     <entries>@<entry bytes>/<sharing>{;<option>}
