@@ -117,7 +117,7 @@ static void print_params(void)
     for (uint32_t i = 1; (p = param_at(i)); i++) {
         const char *end = strstr(p->about, ". ");
         const char *before = "(";
-        printf("  --%-17s%-9s%.*s ", option_name(p, name), p->operand ? p->operand : "",
+        printf("  --%-20s %-8s %.*s ", option_name(p, name), p->operand ? p->operand : "",
                end ? (int)(end - p->about) + 1 : -1, p->about);
         for (uint32_t k = 0; p->word && p->word(k); k++)
             printf("%s%s", p->word(k), p->word(k + 1) ? "|" : " ");
