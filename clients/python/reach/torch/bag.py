@@ -290,8 +290,8 @@ def embedding_bag(table: Union[torch.Tensor, host.HostTable], index: torch.Tenso
     dimensions (a bag per row), or one dimension with offsets.
 
     An empty bag is 0. A result is the same in every run; it differs from PyTorch's result in the order of additions
-    (see the module). An index outside of the table adds nothing. There is no padding_idx, max_norm or sparse gradient.
-    `strategy` has the meaning of gather_rows. It needs PyTorch and Triton:
+    (see the module). An index outside of the table is an error: it adds nothing, or PyTorch's operator fails. There is
+    no padding_idx, max_norm or sparse gradient. `strategy` has the meaning of gather_rows. It needs PyTorch and Triton:
 
     >>> table = torch.arange(6.).view(3, 2)  # doctest: +SKIP
     >>> embedding_bag(table, torch.tensor([0, 2, 1]), torch.tensor([0, 2])).tolist()  # doctest: +SKIP

@@ -180,10 +180,10 @@ def gather_rows(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor,
     """Returns table[index]: rows of a table of any dtype, by an index of int32 or int64. The result has the same bits
     as torch.index_select(table, 0, index).
 
-    An index outside of the table is not read, and its row of the result is undefined. `out` is written in place and
-    must be contiguous. The gradient of the table is dense. A HostTable, or a pinned tensor of the CPU, is read over the
-    link of the index's GPU (docs/host-tables.md). `strategy` ("naive", "scopes", "windows" or "stock")
-    overrides the plan. It needs PyTorch and Triton:
+    An index outside of the table is an error: its row is undefined, or PyTorch's operator fails. `out` is written in
+    place and must be contiguous. The gradient of the table is dense. A HostTable, or a pinned tensor of the CPU, is read
+    over the link of the index's GPU (docs/host-tables.md). `strategy` ("naive", "scopes", "windows" or "stock") overrides
+    the plan. It needs PyTorch and Triton:
 
     >>> gather_rows(torch.arange(6).view(3, 2), torch.tensor([2, 0])).tolist()  # doctest: +SKIP
     [[4, 5], [0, 1]]
