@@ -26,14 +26,18 @@ void device_cost_choose(struct costing *c)
 }
 
 /* Returns the bytes over which the launch makes the accesses of a class. If the trace has lost
- * accesses, its last ones are missing, and the touched pages of the region are counted. */
+ * accesses, its last ones are missing, and the touched pages of the region are counted. If pages
+ * are lost, too, the larger number counts. */
 static double class_bytes(const struct costing *c, const struct access_class *a)
 {
     const struct place_map *const map = c->context->map;
+    const double span = (double)access_class_span(a);
+    double touched;
 
-    return c->pattern.left_out.lost > 0 && a->region < map->count
-               ? (double)place_map_region_touched(map, a->region, c->launch)
-               : (double)access_class_span(a);
+    if (c->pattern.left_out.lost == 0 || a->region >= map->count)
+        return span;
+    touched = (double)place_map_region_touched(map, a->region, c->launch);
+    return c->launch->pages_lost > 0 ? fmax(touched, span) : touched;
 }
 
 /* Returns the bytes that memory moves for the other accesses to device memory, which are loads or
