@@ -164,6 +164,20 @@ static void passes_are_those_of_the_paper(void **state)
     assert_int_equal(banks_passes(32, 4, 16, 512), 32);
 }
 
+/* The latency hides few passes, and the total speed of the banks limits many. The cycles are also
+ * near to a line through the passes of 128 banks. */
+static void limits_that_hide_each_other_are_not_sure(void **state)
+{
+    struct fingerprint fp;
+
+    (void)state;
+    measure("sms=12 memory=4G l1=16@2M/2 noise=none outliers=0.0000@500 seed=1632 "
+            "shared=24,16x8+0.882,21.53,96K/48K",
+            &fp);
+    assert_int_equal(fp.shared.banks.known, MAYBE_UNKNOWN);
+    assert_int_equal(fp.shared.banks.reason, REASON_IRREGULAR);
+}
+
 /* ---- random shared memory ---- */
 
 static void random_banks_are_found(void **state)
@@ -384,6 +398,7 @@ int main(void)
         cmocka_unit_test(the_papers_shared_memory_is_found),
         cmocka_unit_test(little_needs_more_warps_than_there_are),
         cmocka_unit_test(passes_are_those_of_the_paper),
+        cmocka_unit_test(limits_that_hide_each_other_are_not_sure),
         cmocka_unit_test(random_banks_are_found),
         cmocka_unit_test(random_gpcs_are_found),
         cmocka_unit_test(random_parallelism_is_found),

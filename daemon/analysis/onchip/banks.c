@@ -265,9 +265,10 @@ static void count_passes(const struct series *s, uint32_t banks, uint32_t bank_b
             banks_passes(banks, bank_bytes, s->o->spec.transaction_bytes, s->o->spec.points[i]);
 }
 
-/* Returns the root mean square error, in cycles, if passes are visible only when they take longer
- * than the latency. The latency then hides small numbers of passes. */
-static double hidden_error(const struct series *s, const double *passes)
+/* Returns the root mean square error, in cycles, if two limits hide each other: the latency, which
+ * grows by `each_conflict` cycles with a pass, and the total speed of the banks, which gives each
+ * pass the same time. The larger one is the time of a load. */
+static double limits_error(const struct series *s, const double *passes, double each_conflict)
 {
     double most = 1;
     double left = 0;
@@ -276,8 +277,29 @@ static double hidden_error(const struct series *s, const double *passes)
         most = fmax(most, passes[i]);
     const double each = (s->low + s->range) / most;
     for (uint32_t i = 0; i < STRIDES; i++)
-        left += pow(s->cycles[i] - fmax(s->low, each * passes[i]), 2);
+        left +=
+            pow(s->cycles[i] - fmax(s->low + each_conflict * (passes[i] - 1), each * passes[i]), 2);
     return sqrt(left / STRIDES);
+}
+
+/* Returns the cycles by which the latency grows with a pass, from the loads that take longer than
+ * the total speed of the banks explains; 0 if there are none. */
+static double hidden_conflict(const struct series *s, const double *passes)
+{
+    double most = 1;
+    double sum = 0;
+    double weight = 0;
+
+    for (uint32_t i = 0; i < STRIDES; i++)
+        most = fmax(most, passes[i]);
+    const double each = (s->low + s->range) / most;
+    for (uint32_t i = 0; i < STRIDES; i++) {
+        if (passes[i] > 1 && each * passes[i] < s->low) {
+            sum += (s->cycles[i] - s->low) * (passes[i] - 1);
+            weight += (passes[i] - 1) * (passes[i] - 1);
+        }
+    }
+    return weight > 0 ? fmax(sum / weight, 0) : 0;
 }
 
 /* Finds the number and the length of banks that fit the loads of 4 bytes best, and clearly better
@@ -288,6 +310,8 @@ static void find_banks(const struct series *s, struct fingerprint_shared *out)
     double passes[STRIDES];
     double next = INFINITY;
     double hidden = INFINITY;
+    double both_of_best = INFINITY;
+    double others = INFINITY; /* the least error of two limits with other banks than the best */
     uint32_t banks = 0;
     uint32_t bank_bytes = 0;
 
@@ -298,18 +322,22 @@ static void find_banks(const struct series *s, struct fingerprint_shared *out)
     for (uint32_t k = 0; k < COUNTS * LENGTHS; k++) {
         count_passes(s, bank_counts[k / LENGTHS], bank_lengths[k % LENGTHS], passes);
         const struct line l = fit(s->cycles, passes, STRIDES);
-        hidden = fmin(hidden, hidden_error(s, passes));
+        hidden = fmin(hidden, limits_error(s, passes, 0));
+        const double both = limits_error(s, passes, hidden_conflict(s, passes));
         if (l.error < best.error) {
+            others = fmin(others, both_of_best);
+            both_of_best = both;
             next = best.error;
             best = l;
             banks = bank_counts[k / LENGTHS];
             bank_bytes = bank_lengths[k % LENGTHS];
         } else {
+            others = fmin(others, both);
             next = fmin(next, l.error);
         }
     }
     if (best.error > FIT_SHARE * s->range || next < CLEAR_TIMES * best.error || best.slope <= 0 ||
-        hidden <= best.error) {
+        hidden <= best.error || others <= best.error) {
         out->banks = out->bank_bytes = UNKNOWN_U32(REASON_IRREGULAR);
         return;
     }
