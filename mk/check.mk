@@ -52,9 +52,9 @@ check:
 	@$(RUN_TESTS) -j $(TEST_JOBS) $(CHECK_ITEMS)
 
 ifdef CROSS
-# Python runs on the processor of this machine, and loads a library for it.
+# Python runs on the processor of this machine, and loads libraries for it.
 check-programs: all $(tests_release) $(fakelib_release) $(filter $(OUT)/release/%,$(E2E_PROGRAMS))
-	@$(MAKE) --no-print-directory ARCH=$(MACHINE) CC=gcc build/release/libreach.so.$(ABI)
+	@$(MAKE) --no-print-directory ARCH=$(MACHINE) CC=gcc $(addprefix build/release/,libreach.so.$(ABI) libreach-cuda.so.$(ABI) tests/fakecuda/libcuda.so.1)
 else
 check-programs: all $(tests_release) $(tests_asan) $(fuzz_asan) $(TSAN_PROGRAMS) $(fakelib_release) $(fakelib_asan) \
                 $(OUT)/asan/reachd $(if $(CTL_SRC),$(OUT)/asan/reachctl) $(OUT)/asan/reach-lab $(OUT)/asan/reach-profile $(OUT)/asan/libreach.so.$(ABI) $(E2E_PROGRAMS)
