@@ -16,6 +16,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 page=$root/docs/measurements/check.md
 processors=$(nproc)
 folder=$(mktemp -d)
+chmod 755 "$folder" # tests run programs as another user
 group=
 loops=
 # shellcheck disable=SC2086 # a list on purpose
