@@ -225,7 +225,8 @@ static const struct snapshot_gpu *rests(const struct node *n)
 {
     const struct snapshot_gpu *gpu = gpu_of(n, 0);
 
-    while (gpu->last_error.status == STATUS_OK || gpu->next_attempt_at == 0) {
+    while (gpu->last_error.status == STATUS_OK || gpu->next_attempt_at == 0 ||
+           gpu->state == GPU_STATE_MEASURING) {
         assert_int_not_equal(gpu->state, GPU_STATE_FAILED);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         gpu = gpu_of(n, 0);
