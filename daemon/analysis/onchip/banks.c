@@ -265,34 +265,36 @@ static void count_passes(const struct series *s, uint32_t banks, uint32_t bank_b
             banks_passes(banks, bank_bytes, s->o->spec.transaction_bytes, s->o->spec.points[i]);
 }
 
-/* Returns the root mean square error, in cycles, if two limits hide each other: the latency, which
- * grows by `each_conflict` cycles with a pass, and the total speed of the banks, which gives each
- * pass the same time. The larger one is the time of a load. */
-static double limits_error(const struct series *s, const double *passes, double each_conflict)
+/* Returns the cycles of each pass if the total speed of the banks limits the load with most. */
+static double cycles_of_each(const struct series *s, const double *passes)
 {
     double most = 1;
+
+    for (uint32_t i = 0; i < STRIDES; i++)
+        most = fmax(most, passes[i]);
+    return (s->low + s->range) / most;
+}
+
+/* Returns the root mean square error, in cycles, if two limits hide each other: the latency, which
+ * grows by `conflict` cycles with a pass, and the total speed of the banks, which gives each pass
+ * `each` cycles. The larger one is the time of a load. */
+static double limits_error(const struct series *s, const double *passes, double each,
+                           double conflict)
+{
     double left = 0;
 
     for (uint32_t i = 0; i < STRIDES; i++)
-        most = fmax(most, passes[i]);
-    const double each = (s->low + s->range) / most;
-    for (uint32_t i = 0; i < STRIDES; i++)
-        left +=
-            pow(s->cycles[i] - fmax(s->low + each_conflict * (passes[i] - 1), each * passes[i]), 2);
+        left += pow(s->cycles[i] - fmax(s->low + conflict * (passes[i] - 1), each * passes[i]), 2);
     return sqrt(left / STRIDES);
 }
 
-/* Returns the cycles by which the latency grows with a pass, from the loads that take longer than
- * the total speed of the banks explains; 0 if there are none. */
-static double hidden_conflict(const struct series *s, const double *passes)
+/* Returns the cycles by which the latency grows with a pass, from the loads for which the total
+ * speed of the banks is no limit; 0 if there are none. */
+static double hidden_conflict(const struct series *s, const double *passes, double each)
 {
-    double most = 1;
     double sum = 0;
     double weight = 0;
 
-    for (uint32_t i = 0; i < STRIDES; i++)
-        most = fmax(most, passes[i]);
-    const double each = (s->low + s->range) / most;
     for (uint32_t i = 0; i < STRIDES; i++) {
         if (passes[i] > 1 && each * passes[i] < s->low) {
             sum += (s->cycles[i] - s->low) * (passes[i] - 1);
@@ -309,11 +311,9 @@ static void find_banks(const struct series *s, struct fingerprint_shared *out)
     struct line best = {.error = INFINITY};
     double passes[STRIDES];
     double next = INFINITY;
-    double hidden = INFINITY;
-    double both_of_best = INFINITY;
-    double others = INFINITY; /* the least error of two limits with other banks than the best */
-    uint32_t banks = 0;
-    uint32_t bank_bytes = 0;
+    double both[COUNTS * LENGTHS]; /* errors of two limits that hide each other */
+    double other = INFINITY;       /* least error of another explanation than the best */
+    uint32_t at = 0;
 
     if (s->range < CONTRAST_SHARE * s->low) {
         out->banks = out->bank_bytes = NOT_OBSERVABLE_U32(REASON_NO_CONTRAST);
@@ -322,27 +322,26 @@ static void find_banks(const struct series *s, struct fingerprint_shared *out)
     for (uint32_t k = 0; k < COUNTS * LENGTHS; k++) {
         count_passes(s, bank_counts[k / LENGTHS], bank_lengths[k % LENGTHS], passes);
         const struct line l = fit(s->cycles, passes, STRIDES);
-        hidden = fmin(hidden, limits_error(s, passes, 0));
-        const double both = limits_error(s, passes, hidden_conflict(s, passes));
+        const double each = cycles_of_each(s, passes);
+        other = fmin(other, limits_error(s, passes, each, 0));
+        both[k] = limits_error(s, passes, each, hidden_conflict(s, passes, each));
         if (l.error < best.error) {
-            others = fmin(others, both_of_best);
-            both_of_best = both;
             next = best.error;
             best = l;
-            banks = bank_counts[k / LENGTHS];
-            bank_bytes = bank_lengths[k % LENGTHS];
+            at = k;
         } else {
-            others = fmin(others, both);
             next = fmin(next, l.error);
         }
     }
+    for (uint32_t k = 0; k < COUNTS * LENGTHS; k++)
+        other = k == at ? other : fmin(other, both[k]);
     if (best.error > FIT_SHARE * s->range || next < CLEAR_TIMES * best.error || best.slope <= 0 ||
-        hidden <= best.error || others <= best.error) {
+        other <= best.error) {
         out->banks = out->bank_bytes = UNKNOWN_U32(REASON_IRREGULAR);
         return;
     }
-    out->banks = KNOWN_U32(banks);
-    out->bank_bytes = KNOWN_U32(bank_bytes);
+    out->banks = KNOWN_U32(bank_counts[at / LENGTHS]);
+    out->bank_bytes = KNOWN_U32(bank_lengths[at % LENGTHS]);
     out->evidence.banks = evidence_make(
         EVIDENCE_BANKS, s->o->spec.repeats,
         fmin(1 - best.error / (FIT_SHARE * s->range), 1 - CLEAR_TIMES * best.error / next));
