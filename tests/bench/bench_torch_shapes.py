@@ -10,10 +10,11 @@ is printed. Rows, indices and lengths of bags are drawn evenly on a logarithmic 
 tables are views of one buffer. The number of indices is reduced if the results do not fit beside the largest table.
 
 A round times one launch of each operation, in random order, each with fresh indices. Short launches are repeated in a
-round, each with indices of its own. All launches are in the queue of the GPU before the first of them starts, so the time
-is the work of the GPU, as in a program that keeps the GPU busy. A case has ROUNDS rounds, and a speed is their median. The ratio of a case is the median over the rounds of (time of the faster of
-PyTorch and the best plain kernel) / (time of reach.torch). The best plain kernel is the fastest of several shapes in
-this case. If reach.torch reads in windows or scopes, the same rows of a table of 32 GiB are timed too.
+round, each with indices of its own. All launches are in the queue of the GPU before the first of them starts, so the
+time is the work of the GPU, as in a program that keeps the GPU busy. A case has ROUNDS rounds, and a speed is their
+median. The ratio of a case is the median over the rounds of (time of the faster of PyTorch and the best plain kernel)
+/ (time of reach.torch). The best plain kernel is the fastest of several shapes in this case. If reach.torch reads in
+windows or scopes, the same rows of a table of 32 GiB are timed too.
 
 The sweep prints the ten worst cases, each with a reason. A case that loses more than 3 % is repeated with each shape
 that reach.torch chooses from, in one pass. The overhead is the time on the host clock of a call for 1024 rows of a
@@ -41,7 +42,7 @@ try:
     import triton
     import triton.language as tl
     import reach.torch as rt
-    from reach.torch import bag, concentration, gather, launch, shapes
+    from reach.torch import bag, concentration, gather, launch, shapes, tuning
     from reach.torch.planning import NoPlan
 except ImportError as missing:
     print(f"not measured: {missing}")
@@ -56,7 +57,6 @@ CHUNK = 1 << 24                         # indices that are drawn at a time
 ROUNDS = 7
 ROUND_SECONDS = 2e-4                    # shorter launches are repeated in a round
 MOST_REPEATS, MOST_DRAWN = 64, 1 << 26  # launches and indices of an operation in a round
-QUEUE_CYCLES = 2000000, 400000          # of the GPU: before the first launch, whose code is in no cache, and for each
 PATTERNS = ("uniform", "zipf 0.8", "zipf 1.05", "n u^3", "clustered", "sorted")
 CLUSTER = 64                            # neighboring rows of a cluster
 ALLOWED = 0.97
@@ -323,15 +323,9 @@ class Work:
 
 def seconds(operation, indices):
     """Returns the seconds of a launch on the GPU, which waits until all launches are in its queue."""
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     torch.cuda.synchronize()
-    torch.cuda._sleep(QUEUE_CYCLES[0] + QUEUE_CYCLES[1] * len(indices))  # pylint: disable=protected-access
-    begin.record()
-    for index in indices:
-        operation(index)
-    end.record()
-    end.synchronize()
-    return begin.elapsed_time(end) / 1e3 / len(indices)
+    following = iter(indices)
+    return tuning.microseconds(lambda: operation(next(following)), len(indices)) / 1e6
 
 
 def rounds(work, operations, rng, many=ROUNDS):
