@@ -209,6 +209,12 @@ static void slow_reads_are_seen(void **state)
     expect(&o, VERDICT_CLEAN, "");
 }
 
+static void slow_down_clock(struct observation *o)
+{
+    o->result.conditions.sm_clock_before_khz = KNOWN_U32(1980000);
+    o->result.conditions.sm_clock_khz = KNOWN_U32(1200000);
+}
+
 static void conditions_count_only_where_they_can_matter(void **state)
 {
     (void)state;
@@ -222,17 +228,14 @@ static void conditions_count_only_where_they_can_matter(void **state)
     o.result.conditions.xid = KNOWN_U64(0);
     expect(&o, VERDICT_CLEAN, "");
     o = new_chase();
-    o.result.conditions.sm_clock_before_khz = KNOWN_U32(1980000);
-    o.result.conditions.sm_clock_khz = KNOWN_U32(1200000);
+    slow_down_clock(&o);
     expect(&o, VERDICT_DISTURBED, "1980 to 1200 MHz"); /* without a warm-up there is no reference */
     o = new_chase();
     o.spec.warm_laps = 1;
-    o.result.conditions.sm_clock_before_khz = KNOWN_U32(1980000);
-    o.result.conditions.sm_clock_khz = KNOWN_U32(1200000);
+    slow_down_clock(&o);
     expect(&o, VERDICT_CLEAN, "");
     o = new_round();
-    o.result.conditions.sm_clock_before_khz = KNOWN_U32(1980000);
-    o.result.conditions.sm_clock_khz = KNOWN_U32(1200000);
+    slow_down_clock(&o);
     expect(&o, VERDICT_CLEAN, "");
     o = new_round();
     o.result.conditions.concurrent_processes =
