@@ -180,7 +180,7 @@ uint32_t gups_plan(struct reach *reach, const char *gpu, const struct gups_optio
     why[0] = '\0';
     if (reach_get_plan(reach, gpu, &job, plan, &error) == REACH_OK &&
         (options->dry_run || reach_answer_check_gpu(*plan, gpu, &error) == REACH_OK))
-        count = job_choices_make(variants, *plan, choices);
+        count = job_choices_make(variants, *plan, NULL, choices);
     else
         job_fail(why, "%s", error.text);
     if (count == 0) {

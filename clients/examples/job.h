@@ -41,6 +41,7 @@ struct job_options {
     uint64_t count;                /* samples, bags, values: the job's unit of work */
     uint32_t row_bytes;            /* bytes of a row (gather) */
     bool host_input;               /* the input streams from host memory (grouping) */
+    const char *strategy;          /* name of the only strategy to run, or NULL for all */
     uint32_t repeats;              /* number of timed repeats */
     uint32_t seed;
     const char *json; /* path of the JSON output, or NULL */
@@ -153,10 +154,11 @@ void job_options_help(FILE *out, const struct job *job);
 /* One variant per strategy that a job can implement, which excludes plain windows. */
 extern const struct job_variant job_strategies[];
 
-/* Sets the choices that the plan considers possible, best first. Equal choices have the order of
- * `variants`; unplanned variants come last, without a prediction. Returns their number. */
+/* Sets the choices that the plan considers possible, best first; with `strategy` only those of the
+ * strategy of this name. Equal choices have the order of `variants`; unplanned variants come last,
+ * without a prediction. Returns their number. */
 uint32_t job_choices_make(const struct job_variant *variants, const struct reach_answer *plan,
-                          struct job_choice choices[JOB_MAX_CHOICES]);
+                          const char *strategy, struct job_choice choices[JOB_MAX_CHOICES]);
 /* Sets the windows of pass `pass` of a choice: one window over everything (naive), one scope
  * (scopes), or the plan's windows. `sm_slots` is the number of SM ids of the GPU. The scopes
  * together cover `bytes` once. */

@@ -32,7 +32,7 @@ static struct job_choice make_choice(const struct job_variant *v, const struct r
 }
 
 uint32_t job_choices_make(const struct job_variant *variants, const struct reach_answer *plan,
-                          struct job_choice choices[JOB_MAX_CHOICES])
+                          const char *strategy, struct job_choice choices[JOB_MAX_CHOICES])
 {
     const struct reach_option *option;
     uint32_t count = 0;
@@ -40,7 +40,10 @@ uint32_t job_choices_make(const struct job_variant *variants, const struct reach
     memset(choices, 0, JOB_MAX_CHOICES * sizeof *choices);
     for (int unplanned = 0; unplanned < 2; unplanned++) {
         for (uint32_t o = 0; (option = reach_answer_option(plan, o)); o++) {
-            for (const struct job_variant *v = variants; v->label && option->possible; v++) {
+            if (!option->possible ||
+                (strategy && strcmp(reach_strategy_name(option->strategy), strategy) != 0))
+                continue;
+            for (const struct job_variant *v = variants; v->label; v++) {
                 if (v->strategy == option->strategy && v->unplanned == unplanned &&
                     count < JOB_MAX_CHOICES)
                     choices[count++] = make_choice(v, option);

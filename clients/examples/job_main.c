@@ -59,8 +59,9 @@ static bool get_plan(const struct course *c, struct job_run *run, char *why)
     if (reach_get_plan(c->reach, c->gpu, &request, &run->plan, &error) != REACH_OK ||
         (run->repeats && reach_answer_check_gpu(run->plan, c->gpu, &error) != REACH_OK))
         return job_fail(why, "%s", error.text);
-    run->choice_count = job_choices_make(variants, run->plan, run->choices);
-    return true;
+    run->choice_count = job_choices_make(variants, run->plan, c->options->strategy, run->choices);
+    return run->choice_count > 0 || !c->options->strategy ||
+           job_fail(why, "the plan does not consider %s possible", c->options->strategy);
 }
 
 static bool calibrate(const struct course *c, struct job_run *run, char *why)

@@ -22,6 +22,7 @@ static const char common_help[] =
     "  --gpu N          CUDA's index of the GPU, default 0\n"
     "  --bytes LIST     accessed at random: sizes such as 16GiB,64GiB,largest; default: largest.\n"
     "                   GB is 10^9 bytes, GiB and G are 2^30\n"
+    "  --strategy NAME  run only this strategy, such as naive; default: all that are possible\n"
     "  --repeats N      timed repeats of each strategy, default 5\n"
     "  --seed N         of the random sequences, default 1\n"
     "  --json FILE      also write the results as JSON\n"
@@ -98,6 +99,19 @@ static bool parse_input(const char *text, bool *host)
     return *host || strcmp(text, "device") == 0;
 }
 
+static bool parse_strategy(const char *text, const char **out, char *why)
+{
+    const char *known;
+
+    for (unsigned i = 0; (known = reach_strategy_name((enum reach_strategy)i)); i++) {
+        if (strcmp(text, known) == 0) {
+            *out = known;
+            return true;
+        }
+    }
+    return job_fail(why, "no strategy has this name");
+}
+
 static bool parse_option(int option, const char *value, const struct job_limits *limits,
                          struct job_options *out, char *why)
 {
@@ -116,6 +130,8 @@ static bool parse_option(int option, const char *value, const struct job_limits 
         return parse_row(value, &out->row_bytes, why);
     case 'i':
         return parse_input(value, &out->host_input);
+    case 's':
+        return parse_strategy(value, &out->strategy, why);
     case 'r':
         return parse_u32(value, limits->repeats, &out->repeats, why);
     case 'e':
@@ -151,6 +167,7 @@ bool job_options_parse(int argc, char **argv, const struct job *job, struct job_
                                    {job->unit, required_argument, NULL, 'c'},
                                    {"row-bytes", required_argument, NULL, 'o'},
                                    {"input", required_argument, NULL, 'i'},
+                                   {"strategy", required_argument, NULL, 's'},
                                    {"repeats", required_argument, NULL, 'r'},
                                    {"seed", required_argument, NULL, 'e'},
                                    {"json", required_argument, NULL, 'j'},

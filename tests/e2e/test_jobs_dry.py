@@ -143,6 +143,7 @@ def wrong_use_is_an_error_that_says_so():
             (("--reachd", WHERE, "--gpu", "7", "--bytes", "1G"), 1, "7"),
             (("--reachd", WHERE), 1, "--dry-run requires sizes"),
             (("--reachd", WHERE, "--bytes", "1X"), 2, "1X"),
+            (("--reachd", WHERE, "--bytes", "1G", "--strategy", "filtered-windows"), 1, "not consider filtered-windows"),
             (("--reachd", "http://"), 1, "http")):
         got, out, err = job("sampling", "--dry-run", *options)
         equal(got, status, f"{options}: {out}{err}")

@@ -200,7 +200,7 @@ static void measure(struct cpu *c, struct job_run *run)
     run->useful_bytes = SAMPLES * 32.0;
     run->repeats = 3;
     run->plan = make_plan(run->bytes, true);
-    run->choice_count = job_choices_make(cpu_variants, run->plan, run->choices);
+    run->choice_count = job_choices_make(cpu_variants, run->plan, NULL, run->choices);
     reference(c, run);
     assert_true(job_measure(&job, run, SMS, why));
 }
@@ -280,9 +280,22 @@ static void what_is_impossible_is_no_choice(void **state)
     struct reach_answer *plan = make_plan(1 << 20, false);
 
     (void)state;
-    assert_int_equal(job_choices_make(cpu_variants, plan, choices), 1);
+    assert_int_equal(job_choices_make(cpu_variants, plan, NULL, choices), 1);
     assert_int_equal(choices[0].strategy, REACH_NAIVE);
     assert_int_equal(choices[0].pass_count, 1);
+    assert_int_equal(job_choices_make(cpu_variants, plan, "scopes", choices), 0);
+    reach_answer_free(plan);
+}
+
+static void one_strategy_can_be_chosen(void **state)
+{
+    struct job_choice choices[JOB_MAX_CHOICES];
+    struct reach_answer *plan = make_plan(1 << 20, true);
+
+    (void)state;
+    assert_int_equal(job_choices_make(cpu_variants, plan, "scopes", choices), 2);
+    assert_string_equal(choices[0].label, "scopes");
+    assert_string_equal(choices[1].label, "scopes, again");
     reach_answer_free(plan);
 }
 
@@ -337,9 +350,10 @@ static bool parse(const char *line, struct job_options *out)
 static void options_are_read(void **state)
 {
     static const char *const wrong[] = {
-        "--bytes 12X",  "--bytes 1G,", "--bytes ,",   "--bytes 0",    "--bytes 16777216T",
-        "--repeats 33", "--repeats 0", "--values -1", "--input disk", "--row-bytes 128",
-        "--samples 5",  "16GiB",       "--bytes",     "--seed 1.5",   "--nonsense"};
+        "--bytes 12X",       "--bytes 1G,",     "--bytes ,",   "--bytes 0",
+        "--bytes 16777216T", "--repeats 33",    "--repeats 0", "--values -1",
+        "--input disk",      "--row-bytes 128", "--samples 5", "16GiB",
+        "--bytes",           "--seed 1.5",      "--nonsense",  "--strategy fast"};
     struct job_options o;
 
     (void)state;
@@ -358,9 +372,11 @@ static void options_are_read(void **state)
     assert_int_equal(o.count, 1 << 20);
     assert_true(o.host_input && o.dry_run);
     assert_int_equal(o.repeats, 2);
+    assert_null(o.strategy);
     assert_int_equal(o.seed, 9);
     assert_string_equal(o.uri, "unix:/x");
-    assert_true(parse("--bytes 80GB", &o));
+    assert_true(parse("--bytes 80GB --strategy naive", &o));
+    assert_string_equal(o.strategy, "naive");
     assert_int_equal(o.bytes[0], 80000000000);
     assert_false(parse("--bytes 1e11", &o));
     assert_non_null(strstr(parse_why, "write 100000000000 or 100GB"));
@@ -579,6 +595,7 @@ int main(void)
         cmocka_unit_test(a_lost_sample_is_noticed),
         cmocka_unit_test(the_best_plan_comes_first),
         cmocka_unit_test(what_is_impossible_is_no_choice),
+        cmocka_unit_test(one_strategy_can_be_chosen),
         cmocka_unit_test(passes_cover_everything_once),
         cmocka_unit_test(options_are_read),
         cmocka_unit_test(elements_are_what_they_should_be),
