@@ -1,6 +1,5 @@
 /* http_status.h: the status codes of RFC 9110 that the API answers with. */
-#ifndef REACH_API_HTTP_STATUS_H
-#define REACH_API_HTTP_STATUS_H
+#pragma once
 
 enum http_status {
     HTTP_OK = 200,
@@ -22,5 +21,3 @@ enum http_status {
     HTTP_SERVICE_UNAVAILABLE = 503,
     HTTP_INSUFFICIENT_STORAGE = 507
 };
-
-#endif

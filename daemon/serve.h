@@ -1,6 +1,5 @@
 /* serve.h: runs the daemon: store, pipeline and API around one event loop. */
-#ifndef REACH_SERVE_H
-#define REACH_SERVE_H
+#pragma once
 
 #include "config/config.h"
 
@@ -17,5 +16,3 @@ enum status serve_check(struct config *config, struct err *err);
 
 /* Sets the log options from now on. The function may be called at any time. */
 void serve_set_log(const struct config *config);
-
-#endif

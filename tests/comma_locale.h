@@ -1,6 +1,5 @@
 /* comma_locale.h: a locale with a decimal comma, which a test makes for itself. */
-#ifndef REACH_TESTS_COMMA_LOCALE_H
-#define REACH_TESTS_COMMA_LOCALE_H
+#pragma once
 
 #include <locale.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ static inline bool comma_locale_set(void)
     (void)!system(command);
     return is_set;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * hundredth random GPU runs the same code as the first ten. So such a test runs a part, or
  * everything with REACH_LONG (make check-long). Otherwise the release build always runs everything,
  * or a larger part (test_part). */
-#ifndef REACH_TESTS_SHARE_H
-#define REACH_TESTS_SHARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ static inline uint32_t test_part(uint32_t all, uint32_t release, uint32_t slow)
 {
     return getenv("REACH_LONG") ? all : test_is_slow() ? slow : release;
 }
-
-#endif

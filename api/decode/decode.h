@@ -2,8 +2,7 @@
  * filled the error or the problem. An error names the query parameter (err.field), and a problem
  * contains the JSON pointer. The functions are pure and may be called on any thread.
  */
-#ifndef REACH_API_DECODE_DECODE_H
-#define REACH_API_DECODE_DECODE_H
+#pragma once
 
 #include "api/decode/planner_call.h"
 #include "api/decode/problem.h"
@@ -44,5 +43,3 @@ bool decode_depth_body(const struct request *request, enum depth *out, struct pr
  * NULL field accepts every type. Returns ACCEPT_NOT if no range covers `type`. (accept.c) */
 enum { ACCEPT_NOT = -1 };
 int accept_weight(const char *accept, const char *type);
-
-#endif

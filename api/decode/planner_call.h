@@ -1,7 +1,6 @@
 /* planner_call.h: one call of the planner: its request and its answer. The struct is a plain value
  * of about 14 KB. */
-#ifndef REACH_API_DECODE_PLANNER_CALL_H
-#define REACH_API_DECODE_PLANNER_CALL_H
+#pragma once
 
 #include "planner/explain.h"
 #include "planner/fit.h"
@@ -52,5 +51,3 @@ struct planner_call {
         struct fit_call fit;
     };
 };
-
-#endif

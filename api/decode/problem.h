@@ -8,8 +8,7 @@
  *
  * `slug` and `title` come from the status table. `errors` is present only if one field is to blame.
  */
-#ifndef REACH_API_DECODE_PROBLEM_H
-#define REACH_API_DECODE_PROBLEM_H
+#pragma once
 
 #include "base/status.h"
 
@@ -33,5 +32,3 @@ struct problem {
     int64_t now;                 /* time of `gpus`: wall clock, seconds */
     char detail[sizeof(((struct err *)0)->text)];
 };
-
-#endif

@@ -3,8 +3,7 @@
  * The target is parsed here and not by libmicrohttpd. That library cuts texts at %00, does not
  * report duplicate parameters, and accepts invalid percent codes unchanged.
  */
-#ifndef REACH_API_DECODE_REQUEST_H
-#define REACH_API_DECODE_REQUEST_H
+#pragma once
 
 #include "base/status.h"
 
@@ -68,5 +67,3 @@ const char *request_param(const struct request *request, const char *name);
 enum status request_add_body(struct request *request, const char *data, size_t bytes);
 
 void request_clear(struct request *take);
-
-#endif

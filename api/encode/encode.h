@@ -1,7 +1,6 @@
 /* encode.h: makes JSON documents of values. Each function writes one value (base/json_writer.h) or
  * returns a text. The functions are pure and may be called on any thread. */
-#ifndef REACH_API_ENCODE_ENCODE_H
-#define REACH_API_ENCODE_ENCODE_H
+#pragma once
 
 #include "api/decode/planner_call.h"
 #include "snapshot/snapshot.h"
@@ -51,5 +50,3 @@ char *encode_csv(const json_t *observation, size_t *out_bytes);
 
 /* Writes {"slug", "text", "next_step"}, or null for STATUS_OK. */
 void encode_err(struct json_writer *t, const char *name, const struct err *err);
-
-#endif

@@ -5,8 +5,7 @@
  * the page with a line. Numbers are in base units, and the label of a GPU is its UUID. SMs have no
  * series of their own, so a GPU has about fifty series. A number that is not known has no sample.
  */
-#ifndef REACH_API_ENCODE_METRICS_H
-#define REACH_API_ENCODE_METRICS_H
+#pragma once
 
 #include "snapshot/snapshot.h"
 
@@ -30,5 +29,3 @@ void metrics_single(const struct metrics_page *p, const char *name, enum metrics
 void metrics_label(const struct metrics_page *p, const char *name, const char *value);
 /* Writes all families of the GPUs. */
 void metrics_gpu(const struct metrics_page *p, const struct snapshot *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* auth.h: authorizes requests that change something. The functions are pure and may be called on
  * any thread. */
-#ifndef REACH_API_HANDLERS_AUTH_H
-#define REACH_API_HANDLERS_AUTH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@
  * (RFC 6750, section 2.1). An empty or NULL token allows every request. The time of the comparison
  * does not depend on the token. */
 bool auth_is_allowed(const char *token, const char *authorization);
-
-#endif

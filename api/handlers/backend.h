@@ -8,8 +8,7 @@
  * the disk. Functions that write into `out` write one value; after a failure the value may be
  * incomplete.
  */
-#ifndef REACH_API_HANDLERS_BACKEND_H
-#define REACH_API_HANDLERS_BACKEND_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "base/status.h"
@@ -90,5 +89,3 @@ struct api_backend {
     /* Never waits. */
     void (*health)(void *self, struct api_health *out);
 };
-
-#endif

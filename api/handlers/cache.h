@@ -2,8 +2,7 @@
  * the snapshot lives until the next generation; a document that never changes lives as long as the
  * server. Only the serving thread uses the cache.
  */
-#ifndef REACH_API_HANDLERS_CACHE_H
-#define REACH_API_HANDLERS_CACHE_H
+#pragma once
 
 #include "api/handlers/document.h"
 #include "types/identity.h"
@@ -41,5 +40,3 @@ void cache_put(struct cache *cache, uint32_t slot, struct document *document);
 struct document *cache_find(const struct cache *cache, const char *target);
 /* Stores an answer until the next generation, or until another target takes its place. */
 void cache_remember(struct cache *cache, const char *target, struct document *document);
-
-#endif

@@ -5,8 +5,7 @@
  * document_free releases that reference. The server attaches the finished responses of its HTTP
  * library to a document, so that the next answer reuses them.
  */
-#ifndef REACH_API_HANDLERS_DOCUMENT_H
-#define REACH_API_HANDLERS_DOCUMENT_H
+#pragma once
 
 #include "base/json_writer.h"
 
@@ -39,5 +38,3 @@ struct document *document_new_typed(const char *content_type, char *take, size_t
 struct document *document_hold(struct document *document);
 /* Releases a reference. NULL is allowed. */
 void document_free(struct document *take);
-
-#endif

@@ -2,8 +2,7 @@
  * of its request, or calls the backend, and fills the reply. It never waits for a measurement. Any
  * thread may call a handler, but only the serving thread uses the cache.
  */
-#ifndef REACH_API_HANDLERS_HANDLERS_H
-#define REACH_API_HANDLERS_HANDLERS_H
+#pragma once
 
 #include "api/decode/planner_call.h"
 #include "api/decode/request.h"
@@ -102,5 +101,3 @@ void handlers_reply_cached(struct handlers_context *c, uint32_t slot, handlers_r
                            struct reply *reply);
 /* Replies that only a running daemon can answer this request. */
 void handlers_need_daemon(const struct request *request, struct reply *reply);
-
-#endif

@@ -1,7 +1,6 @@
 /* reply.h: the reply of a handler: a status, a document as its body, and header fields. Only one
  * thread at a time may use a reply. */
-#ifndef REACH_API_HANDLERS_REPLY_H
-#define REACH_API_HANDLERS_REPLY_H
+#pragma once
 
 #include "api/decode/problem.h"
 #include "api/decode/request.h"
@@ -56,5 +55,3 @@ void reply_err_as(struct reply *reply, const struct request *request, const stru
 
 /* Returns whether the value of If-None-Match names this tag (with quotes). NULL names no tag. */
 bool reply_tag_matches(const char *if_none_match, const char *etag);
-
-#endif

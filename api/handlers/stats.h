@@ -1,8 +1,7 @@
 /* stats.h: counters of the HTTP server, for /metrics. Several servers may share the counters, and
  * any thread may change them.
  */
-#ifndef REACH_API_HANDLERS_STATS_H
-#define REACH_API_HANDLERS_STATS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ static inline void stats_count(struct stats *s, unsigned http_status)
     if (http_status == 401)
         stats_add(&s->unauthorized, 1);
 }
-
-#endif

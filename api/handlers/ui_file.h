@@ -2,8 +2,7 @@
  * build/gen/ui_files.c contains these constants and is generated from clients/ui (mk/ui.mk). The
  * daemon links it; a program that answers offline does not.
  */
-#ifndef REACH_API_HANDLERS_UI_FILE_H
-#define REACH_API_HANDLERS_UI_FILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ struct ui_file {
 
 /* The rows of the files. The last row has the name NULL. */
 extern const struct ui_file ui_files[];
-
-#endif

@@ -1,7 +1,6 @@
 /* connections.h: the open connections, each with a clock that ends the connection in time. Only the
  * serving thread uses them. */
-#ifndef REACH_API_SERVER_CONNECTIONS_H
-#define REACH_API_SERVER_CONNECTIONS_H
+#pragma once
 
 #include "base/clock.h"
 
@@ -38,5 +37,3 @@ void connections_end(struct connections *all, struct connection *client, nsec_t 
  * of the deadline after the next connection is due. Returns 0 if there is no connection. */
 nsec_t connections_reap(const struct connections *all, nsec_t now, nsec_t deadline,
                         uint64_t *timed_out);
-
-#endif

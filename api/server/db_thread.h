@@ -2,8 +2,7 @@
  * such a request over and continues. The connection stays suspended in libmicrohttpd until the
  * answer is ready. So neither a slow disk nor a long history delays an answer from memory.
  */
-#ifndef REACH_API_SERVER_DB_THREAD_H
-#define REACH_API_SERVER_DB_THREAD_H
+#pragma once
 
 #include "api/handlers/handlers.h"
 
@@ -43,5 +42,3 @@ bool db_thread_take(struct db_thread *db_thread, struct db_thread_call *call);
 /* Returns whether the thread has made progress since the last call. Wakes it, so that it can make
  * progress until the next call. Only one watcher may call this function, on any thread. */
 bool db_thread_is_alive(struct db_thread *db_thread);
-
-#endif

@@ -2,8 +2,7 @@
  * api_server_wait again and again. Only one thread may use a server. The comment of a function
  * names the exceptions. Several servers may share one cell and one backend.
  */
-#ifndef REACH_API_SERVER_SERVER_H
-#define REACH_API_SERVER_SERVER_H
+#pragma once
 
 #include "api/handlers/backend.h"
 #include "base/clock.h"
@@ -70,5 +69,3 @@ int api_server_timeout_ms(const struct api_server *server);
 void api_server_finish(struct api_server *server);
 /* Stops the server unless that was done, and closes everything. NULL is allowed. */
 void api_server_free(struct api_server *take);
-
-#endif

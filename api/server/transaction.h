@@ -1,8 +1,7 @@
 /* transaction.h: one request from its first line to the end of its answer, as libmicrohttpd calls
  * it.
  */
-#ifndef REACH_API_SERVER_TRANSACTION_H
-#define REACH_API_SERVER_TRANSACTION_H
+#pragma once
 
 #include "api/handlers/handlers.h"
 
@@ -54,5 +53,3 @@ enum MHD_Result send_reply(struct MHD_Connection *connection, const struct reque
 /* Prepares the answer that send_reply sends if memory runs out. The function may be called again,
  * by one thread at a time. */
 bool send_prepare(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* answer.h: one answer of the API: its body, its provenance, and its fields in the structs of
  * reach.h. An answer does not change, and any thread may read it. */
-#ifndef REACH_CLIENTS_C_ANSWER_H
-#define REACH_CLIENTS_C_ANSWER_H
+#pragma once
 
 #include "clients/c/answer_content.h"
 
@@ -51,5 +50,3 @@ enum reach_status answer_check(const struct answer_content *answer, struct reach
 /* planned.c: fills the ranges of the passes of a plan over one allocation, derived from its
  * scope_bytes. */
 void answer_set_scopes(struct answer_content *answer, struct reach_plan *plan);
-
-#endif

@@ -5,8 +5,7 @@
  * All entries of one GPU belong to one fingerprint. An answer from another fingerprint, or with
  * another stale state, drops the older entries. Only answers that rest on a fingerprint are kept.
  * The functions may be called on any thread. */
-#ifndef REACH_CLIENTS_C_ANSWER_CACHE_H
-#define REACH_CLIENTS_C_ANSWER_CACHE_H
+#pragma once
 
 #include "clients/c/answer.h"
 #include "clients/c/http.h"
@@ -36,5 +35,3 @@ void answer_cache_drop(struct answer_cache *cache, const char *target);
 
 /* Sets the current fingerprint of a GPU. Older answers from another fingerprint are dropped. */
 void answer_cache_learn(struct answer_cache *cache, const struct reach_provenance *provenance);
-
-#endif

@@ -1,8 +1,7 @@
 /* answer_content.h: the body of an answer and its fields, shared by answers that the daemon
  * confirmed by their tag. The content does not change after answer_new, and any thread may read
  * it. */
-#ifndef REACH_CLIENTS_C_ANSWER_CONTENT_H
-#define REACH_CLIENTS_C_ANSWER_CONTENT_H
+#pragma once
 
 #include "clients/c/error.h"
 
@@ -55,5 +54,3 @@ void answer_content_release(struct answer_content *take);
 /* Returns zeroed memory that lives as long as the content. Returns NULL and sets `no_memory` if
  * memory runs out. */
 void *answer_alloc(struct answer_content *content, size_t count, size_t size);
-
-#endif

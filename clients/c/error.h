@@ -1,6 +1,5 @@
 /* error.h: errors of calls of libreach. The functions may be called on any thread. */
-#ifndef REACH_CLIENTS_C_ERROR_H
-#define REACH_CLIENTS_C_ERROR_H
+#pragma once
 
 #include "clients/c/reach.h"
 
@@ -15,5 +14,3 @@ void fail_text(struct reach_error *error, enum reach_status status, const char *
 
 /* Names the parameter to blame in a filled error. `field` is NULL if no parameter is to blame. */
 void fail_field(struct reach_error *error, const char *field);
-
-#endif

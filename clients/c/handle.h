@@ -6,8 +6,7 @@
  *     offline.c   from a file or the environment, by the daemon's own handlers
  *     answer.c    an answer              decode.c   its JSON -> the structs of reach.h
  */
-#ifndef REACH_CLIENTS_C_HANDLE_H
-#define REACH_CLIENTS_C_HANDLE_H
+#pragma once
 
 #include "clients/c/answer.h"
 
@@ -33,5 +32,3 @@ enum reach_status handle_get(struct reach *reach, const char *target, struct rea
 /* Checks that the call is complete and that `gpu` is a name that needs no escaping. */
 enum reach_status handle_check(const struct reach *reach, const char *gpu, bool has_out,
                                struct reach_error *error);
-
-#endif

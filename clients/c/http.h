@@ -1,8 +1,7 @@
 /* http.h: one request to the daemon over a Unix socket or a URL, within a timeout. Any thread may
  * call the functions, because each call has its own connection, which stays open for the next call.
  * After a fork the child opens its own connections. */
-#ifndef REACH_CLIENTS_C_HTTP_H
-#define REACH_CLIENTS_C_HTTP_H
+#pragma once
 
 #include "clients/c/error.h"
 
@@ -37,5 +36,3 @@ void http_response_free(struct http_response *take);
 
 /* Returns the address for messages, which `http` owns. */
 const char *http_address(const struct http *http);
-
-#endif

@@ -1,8 +1,7 @@
 /* offline.h: answers from a fingerprint in a file, or from variables of the environment, by the
  * handlers of the daemon (api/handlers) over a snapshot. An open source does not change, and any
  * thread may use it. */
-#ifndef REACH_CLIENTS_C_OFFLINE_H
-#define REACH_CLIENTS_C_OFFLINE_H
+#pragma once
 
 #include "clients/c/error.h"
 
@@ -53,5 +52,3 @@ enum reach_status offline_send(const struct offline *offline, const struct reach
  * environment. */
 enum reach_status offline_revalidate(const struct offline *offline, const char *gpu_uuid,
                                      const char *fingerprint_id, struct reach_error *error);
-
-#endif

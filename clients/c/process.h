@@ -1,8 +1,7 @@
 /* process.h: the state that all handles of a process share: one lock for their pools and caches,
  * and the ids of requests. A fork takes the lock first. So in a child the lock is free and the
  * guarded data are consistent. */
-#ifndef REACH_CLIENTS_C_PROCESS_H
-#define REACH_CLIENTS_C_PROCESS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ uint32_t process_generation(void);
 /* Writes a new id for X-Request-Id, 16 hexadecimal digits. Ids are unique within a process and
  * begin at a random number. `out` needs PROCESS_ID_BYTES. */
 void process_request_id(char *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* diagnose.h: the host side of the example diagnose: the fingerprint of the GPU, and the planner's
  * prediction for a diagnosis. Call it from one thread. */
-#ifndef REACH_CLIENTS_EXAMPLES_DIAGNOSE_H
-#define REACH_CLIENTS_EXAMPLES_DIAGNOSE_H
+#pragma once
 
 #include "clients/c/reach.h"
 #include "clients/cuda/reach_diagnose.h"
@@ -28,6 +27,4 @@ void diagnose_print_json(FILE *out, const char *name, const struct reach_diagnos
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -2,8 +2,7 @@
  * memory there, the bucket of a value. Host and device compile the same lines, so the references on
  * the CPU check what the kernels run. The finalizers are from MurmurHash3 (Appleby, public
  * domain). */
-#ifndef REACH_CLIENTS_EXAMPLES_ELEMENT_H
-#define REACH_CLIENTS_EXAMPLES_ELEMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -108,5 +107,3 @@ ELEMENT_FN uint64_t element_check(uint64_t key)
 {
     return element_mix(key ^ 0x5bd1e9955bd1e995ull);
 }
-
-#endif

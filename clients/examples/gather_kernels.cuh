@@ -10,8 +10,7 @@
  *
  * gather.cu and gather.py use the same kernels.
  */
-#ifndef REACH_EXAMPLES_GATHER_KERNELS_CUH
-#define REACH_EXAMPLES_GATHER_KERNELS_CUH
+#pragma once
 
 #include "element.h"
 #include "reach.cuh"
@@ -294,5 +293,3 @@ extern "C" __global__ void gather_partition(reach_table table, const uint32_t *n
         }
     }
 }
-
-#endif

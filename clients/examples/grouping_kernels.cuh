@@ -6,8 +6,7 @@
  * Out of reach, a thread accesses its bucket twice: the key, then the count. The second access
  * finds the translation in the SM's own TLB if few other accesses came in between. Karnagel 2017,
  * section 4.4, reports this effect. So the job tries several numbers of threads (grouping.cu). */
-#ifndef REACH_EXAMPLES_GROUPING_KERNELS_CUH
-#define REACH_EXAMPLES_GROUPING_KERNELS_CUH
+#pragma once
 
 #include "element.h"
 #include "job_device.cuh"
@@ -141,5 +140,3 @@ struct group_byte {
         return element_bucket_of(element_key(value, round), buckets) * sizeof(element_bucket);
     }
 };
-
-#endif

@@ -6,8 +6,7 @@
  * Number n is x^n modulo x^64 + x^2 + x + 1 over GF(2). So the next number is one shift, and any
  * number is reached from n by squaring.
  */
-#ifndef REACH_CLIENTS_EXAMPLES_GUPS_H
-#define REACH_CLIENTS_EXAMPLES_GUPS_H
+#pragma once
 
 #include "element.h"
 #include "job.h"
@@ -135,6 +134,4 @@ void gups_print_table(FILE *out, const struct gups_options *options,
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -5,8 +5,7 @@
  * Functions that can fail return false with a message in `why` (JOB_TEXT_BYTES). Call them from one
  * thread.
  */
-#ifndef REACH_CLIENTS_EXAMPLES_HOST_GATHER_H
-#define REACH_CLIENTS_EXAMPLES_HOST_GATHER_H
+#pragma once
 
 #include "job.h"
 
@@ -92,6 +91,4 @@ bool gather_write_json(const char *path, const char *gpu, const struct job_optio
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -11,8 +11,7 @@
  * Functions that can fail return false with a message in `why` (JOB_TEXT_BYTES). Call them from one
  * thread.
  */
-#ifndef REACH_CLIENTS_EXAMPLES_JOB_H
-#define REACH_CLIENTS_EXAMPLES_JOB_H
+#pragma once
 
 #include "clients/c/reach.h"
 
@@ -204,6 +203,4 @@ int job_exit(const char *name, bool good);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

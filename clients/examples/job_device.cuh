@@ -1,7 +1,6 @@
 /* job_device.cuh: the device side that the example jobs share: opening a GPU, its memory, tables of
  * windows for the passes, timing, predicated loads. */
-#ifndef REACH_EXAMPLES_JOB_DEVICE_CUH
-#define REACH_EXAMPLES_JOB_DEVICE_CUH
+#pragma once
 
 #include "job.h"
 #include "reach.cuh"
@@ -193,5 +192,3 @@ static inline void job_device_close(void *state)
     d->owned.clear();
     cudaFree(d->memory);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* line_reads.cuh: random 128-byte lines read in the windows of a table, each word compared with the
  * value for its address. random_read and host_gather share the header. */
-#ifndef REACH_EXAMPLES_LINE_READS_CUH
-#define REACH_EXAMPLES_LINE_READS_CUH
+#pragma once
 
 #include "element.h"
 #include "job_device.cuh"
@@ -144,5 +143,3 @@ template <u32 CHUNK_LINES> struct line_reads {
         return check(&t, loaded, why);
     }
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* partition.cuh: partitions numbers by window before they are used, so that every SM reads work of
  * its own window only. In return, each number is written and read once more. */
-#ifndef REACH_EXAMPLES_PARTITION_CUH
-#define REACH_EXAMPLES_PARTITION_CUH
+#pragma once
 
 #include "job_device.cuh"
 #include "reach_partition.cuh"
@@ -44,5 +43,3 @@ static inline bool partition_make(job_device *d, partition_lists *out, u32 count
            job_device_allocate(d, &out->offsets, (REACH_WINDOW_MAX + 1) * sizeof(u64), why) &&
            job_device_allocate(d, &out->temp, out->temp_bytes, why);
 }
-
-#endif

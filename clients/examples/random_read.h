@@ -1,7 +1,6 @@
 /* random_read.h: the host side of random_read: its strategies and its report. The code is plain C
  * without CUDA, so that a plan can be printed on any machine (random_read --dry-run). */
-#ifndef REACH_CLIENTS_EXAMPLES_RANDOM_READ_H
-#define REACH_CLIENTS_EXAMPLES_RANDOM_READ_H
+#pragma once
 
 #include "element.h"
 #include "job.h"
@@ -66,6 +65,4 @@ bool report_write_json(const char *path, const struct report *report, char *why)
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -8,8 +8,7 @@
  * The request is GET /v1/fingerprints with the tag of the last answer, so that an unchanged host
  * responds with a few bytes. The survey sends no token, follows no redirect and uses no proxy.
  */
-#ifndef REACH_CLIENTS_FLEET_COLLECT_H
-#define REACH_CLIENTS_FLEET_COLLECT_H
+#pragma once
 
 #include "clients/fleet/db.h"
 #include "clients/fleet/hosts.h"
@@ -54,5 +53,3 @@ typedef enum status collect_fn(void *self, uint32_t host, const struct collect_r
  * host. Returns STATUS_INVALID_ARGUMENT if the certificates cannot be used. */
 enum status collect_run(const struct hosts *hosts, const struct collect_settings *settings,
                         struct fleet_db *db, collect_fn *done, void *self, struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  * all rows at a time. An aborted survey stores nothing.
  *
  * Only one thread may use a database at a time. */
-#ifndef REACH_CLIENTS_FLEET_DB_H
-#define REACH_CLIENTS_FLEET_DB_H
+#pragma once
 
 #include "clients/fleet/host_answer.h"
 
@@ -93,5 +92,3 @@ typedef enum status fleet_row_fn(void *self, const char *const *values, struct e
 enum status fleet_query(struct fleet_db *db, const char *sql, int parameter_count,
                         const char *const *parameters, fleet_row_fn *row, void *self,
                         struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * staging.c, ingest.c and report.c. The header also includes the statements of schema/fleet.
  *
  * Placeholders are $1, $2, ...; a parameter of NULL means null. */
-#ifndef REACH_CLIENTS_FLEET_DB_ENGINE_H
-#define REACH_CLIENTS_FLEET_DB_ENGINE_H
+#pragma once
 
 #include "build/gen/fleet_sql.h" /* schema/fleet, embedded by the build */
 #include "clients/fleet/db.h"
@@ -110,5 +109,3 @@ enum status fleet_script(struct fleet_db *db, const char *sql, const char *first
 enum status fleet_exec(struct fleet_db *db, const char *sql, struct err *err);
 /* Runs COMMIT if `so_far` is STATUS_OK, and ROLLBACK otherwise; returns the first failure. */
 enum status fleet_end_write(struct fleet_db *db, enum status so_far, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * must be listed once. Every fingerprint must belong to the GPU that it is listed with, and its id
  * must be the hash of its content. The survey checks whether two hosts report the same GPU
  * (ingest.sql). */
-#ifndef REACH_CLIENTS_FLEET_HOST_ANSWER_H
-#define REACH_CLIENTS_FLEET_HOST_ANSWER_H
+#pragma once
 
 #include "types/identity.h"
 #include "base/status.h"
@@ -42,5 +41,3 @@ struct host_answer {
  * contradicts itself. The message names the place. */
 enum status host_answer_read(const json_t *document, struct host_answer *out, struct err *err);
 void host_answer_free(struct host_answer *take);
-
-#endif

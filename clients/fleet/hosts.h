@@ -10,8 +10,7 @@
  *
  * This module resolves no names. Only one thread may use a list at a time.
  */
-#ifndef REACH_CLIENTS_FLEET_HOSTS_H
-#define REACH_CLIENTS_FLEET_HOSTS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -67,5 +66,3 @@ enum status hosts_add_slurm(struct hosts *h, const char *expression, struct err 
  * path of the socket, inside `name`, if the host is unix:/path, and NULL otherwise. `name` is a
  * name of a list. */
 const char *hosts_url(const char *name, char *out_url);
-
-#endif

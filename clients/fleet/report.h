@@ -4,8 +4,7 @@
  * fleet. Chips are counted by model and origin, so a simulated chip is never in one row with a
  * measured one. A GPU is compared with the other GPUs of its model, and with itself in the previous
  * survey. docs/fleet.md has the rules. */
-#ifndef REACH_CLIENTS_FLEET_REPORT_H
-#define REACH_CLIENTS_FLEET_REPORT_H
+#pragma once
 
 #include "clients/fleet/report_out.h"
 
@@ -42,5 +41,3 @@ struct fleet_report_options {
  * `db`. */
 enum status fleet_report(struct fleet_db *db, const struct fleet_report_options *options, FILE *out,
                          struct err *err);
-
-#endif

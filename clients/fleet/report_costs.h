@@ -1,7 +1,6 @@
 /* report_costs.h: the cost of a plan of one chip on another chip of its model, whose SMs form other
  * groups. */
-#ifndef REACH_CLIENTS_FLEET_REPORT_COSTS_H
-#define REACH_CLIENTS_FLEET_REPORT_COSTS_H
+#pragma once
 
 #include "clients/fleet/report_out.h"
 
@@ -9,5 +8,3 @@
  * the parameters $1 and $2 of the script. */
 enum status report_costs(struct fleet_db *db, const char *survey, const char *model,
                          struct report_out *to, struct err *err);
-
-#endif

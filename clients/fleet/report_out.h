@@ -3,8 +3,7 @@
  * Texts come from hosts that may be hostile, so each format escapes the characters that have a
  * meaning in it. These are control and direction characters for terminals, pipes and markup for
  * Markdown, and markup for HTML. For CSV they are quotes and the beginning of a formula. */
-#ifndef REACH_CLIENTS_FLEET_REPORT_OUT_H
-#define REACH_CLIENTS_FLEET_REPORT_OUT_H
+#pragma once
 
 #include "clients/fleet/db.h"
 
@@ -67,5 +66,3 @@ void report_table_end(struct report_out *r, const char *note, const char *more);
 /* Ends the output and frees its memory. Returns `so_far` if that is an error, and otherwise
  * STATUS_IO or STATUS_NO_MEMORY if any part could not be written. */
 enum status report_end(struct report_out *r, enum status so_far, struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Memory grows with the number of hosts and not with their answers, which wait in temporary tables
  * of the database (db.h). */
-#ifndef REACH_CLIENTS_FLEET_SURVEY_H
-#define REACH_CLIENTS_FLEET_SURVEY_H
+#pragma once
 
 #include "clients/fleet/collect.h"
 
@@ -38,5 +37,3 @@ void survey_free(struct survey *take);
 
 /* Returns whether the host answered, with or without changes. */
 bool survey_is_fine(enum fleet_outcome outcome);
-
-#endif

@@ -5,8 +5,7 @@
  * access in order touch neighboring addresses. A class is at random if more than a tenth of the
  * pairs of neighboring warps in the trace are farther apart than warps at their distance in an
  * access in order would be. The rule also holds if only some blocks are in the trace. */
-#ifndef REACH_CLIENTS_PROFILE_ACCESS_PATTERN_H
-#define REACH_CLIENTS_PROFILE_ACCESS_PATTERN_H
+#pragma once
 
 #include "clients/lab/trace/rlt.h"
 #include "clients/profile/place.h"
@@ -80,5 +79,3 @@ struct access_copy {
 enum status access_pattern_copy(FILE *in, const struct place_map *map,
                                 const struct access_pattern *p, const struct access_copy *copy,
                                 FILE *out, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* chosen.h: the chosen classes of accesses of a launch: their sums, and their rows. A row is a
  * contiguous run of lines of one warp instruction. Only the modules that predict a launch include
  * this header. */
-#ifndef REACH_CLIENTS_PROFILE_CHOSEN_H
-#define REACH_CLIENTS_PROFILE_CHOSEN_H
+#pragma once
 
 #include "clients/profile/costing.h"
 
@@ -33,5 +32,3 @@ enum status chosen_read_rows(const struct costing *c, struct chosen_rows *out, s
  * distributed over `span` bytes. Returns STATUS_NO_MEMORY if out of memory. */
 enum status chosen_find_even(const struct chosen_rows *rows, uint64_t span, uint64_t entry_bytes,
                              bool *even, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* costing.h: the state of the prediction of one launch, and its result. Only the modules
  * that predict a launch use struct costing. */
-#ifndef REACH_CLIENTS_PROFILE_COSTING_H
-#define REACH_CLIENTS_PROFILE_COSTING_H
+#pragma once
 
 #include "clients/profile/access_pattern.h"
 #include "fingerprint/fingerprint.h"
@@ -63,5 +62,3 @@ static inline void costing_add_option(struct costing *c, enum memory_kind kind,
     if (ns > 0 && c->out->option_count < LAUNCH_MAX_OPTIONS)
         c->out->options[c->out->option_count++] = (struct cost_option){kind, strategy, ns};
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* device_cost.h: predicts the time of the accesses of a launch to device memory. Only launch_cost.c
  * includes this header. */
-#ifndef REACH_CLIENTS_PROFILE_DEVICE_COST_H
-#define REACH_CLIENTS_PROFILE_DEVICE_COST_H
+#pragma once
 
 #include "clients/profile/costing.h"
 
@@ -16,5 +15,3 @@ enum status device_cost_plan_copy(const struct costing *c, struct access_copy *o
 /* Sets the times of device memory and of translation, and the misses. Returns the errors of
  * access_pattern_read and whatif_ask. */
 enum status device_cost_predict(struct costing *c, struct err *err);
-
-#endif

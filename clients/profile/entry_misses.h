@@ -1,7 +1,6 @@
 /* entry_misses.h: counts the misses of a table of translations with least recently used
  * replacement. Host memory is translated by one table of the whole GPU. */
-#ifndef REACH_CLIENTS_PROFILE_ENTRY_MISSES_H
-#define REACH_CLIENTS_PROFILE_ENTRY_MISSES_H
+#pragma once
 
 #include "base/status.h"
 
@@ -14,5 +13,3 @@
  */
 enum status entry_misses_count(const uint64_t *addresses, uint64_t count, uint64_t entry_bytes,
                                uint64_t entries, uint64_t *out_misses, struct err *err);
-
-#endif

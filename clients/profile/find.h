@@ -1,7 +1,6 @@
 /* find.h: finds the library of NVIDIA's Sanitizer API, which is loaded from the user's installation
  * and never shipped. The functions read files and the environment, and have no global state. */
-#ifndef REACH_CLIENTS_PROFILE_FIND_H
-#define REACH_CLIENTS_PROFILE_FIND_H
+#pragma once
 
 #include "base/status.h"
 
@@ -24,5 +23,3 @@ enum status find_injected(char out[PATH_MAX], struct err *err);
 /* Writes the path that execvp(3) would run for `program`. Symbolic links are kept, because the
  * Python of a virtual environment is a link. Returns STATUS_NOT_FOUND if there is no executable. */
 enum status find_program(const char *program, char out[PATH_MAX], struct err *err);
-
-#endif

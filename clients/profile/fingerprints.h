@@ -1,7 +1,6 @@
 /* fingerprints.h: the fingerprints of the GPUs of a report, from files or from the daemon. One
  * thread may use a list at a time. */
-#ifndef REACH_CLIENTS_PROFILE_FINGERPRINTS_H
-#define REACH_CLIENTS_PROFILE_FINGERPRINTS_H
+#pragma once
 
 #include "clients/profile/recording.h"
 #include "fingerprint/fingerprint.h"
@@ -19,5 +18,3 @@ void fingerprints_close(struct fingerprints *take);
  * of a sentence. Both are valid until fingerprints_close. `context` is a struct fingerprints. */
 const struct fingerprint *fingerprints_find(void *context, const struct recording_gpu *gpu,
                                             const char **out_why);
-
-#endif

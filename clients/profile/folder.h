@@ -1,6 +1,5 @@
 /* folder.h: the folder into which the processes of a program write their recordings. */
-#ifndef REACH_CLIENTS_PROFILE_FOLDER_H
-#define REACH_CLIENTS_PROFILE_FOLDER_H
+#pragma once
 
 #include "base/status.h"
 
@@ -16,5 +15,3 @@ unsigned folder_count_recordings(const char *folder);
 
 /* Removes the folder and its files. Folders inside it are kept. */
 void folder_remove(const char *folder);
-
-#endif

@@ -1,6 +1,5 @@
 /* launch.h: runs a program with libreach-profile.so, and waits for its end. One thread uses it. */
-#ifndef REACH_CLIENTS_PROFILE_LAUNCH_H
-#define REACH_CLIENTS_PROFILE_LAUNCH_H
+#pragma once
 
 #include "base/status.h"
 
@@ -27,5 +26,3 @@ int launch_exit_status(int wait_status);
 /* Returns why another tool, such as Nsight, would be loaded into the program, or NULL if none
  * would. A program can have one such tool. The text is static. */
 const char *launch_other_tool(void);
-
-#endif

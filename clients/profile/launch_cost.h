@@ -7,8 +7,7 @@
  * whose entries together have the reach of that kind of memory.
  *
  * A launch is a part of a job that repeats it, so the TLBs are full when it begins. */
-#ifndef REACH_CLIENTS_PROFILE_LAUNCH_COST_H
-#define REACH_CLIENTS_PROFILE_LAUNCH_COST_H
+#pragma once
 
 #include "clients/profile/costing.h"
 
@@ -25,5 +24,3 @@ enum status launch_cost_predict(const struct launch_context *context,
  * is no random access to device memory. Returns the errors of launch_cost_predict. */
 enum status launch_cost_write_trace(const struct launch_context *context,
                                     const struct recording_launch *l, FILE *out, struct err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * piece by piece.
  *
  * A map is read-only after it was made, and may be used by any thread. */
-#ifndef REACH_CLIENTS_PROFILE_PLACE_H
-#define REACH_CLIENTS_PROFILE_PLACE_H
+#pragma once
 
 #include "clients/profile/recording.h"
 #include "types/memory_kind.h"
@@ -60,5 +59,3 @@ uint64_t place_map_region_touched(const struct place_map *map, uint32_t region,
  * allocated, or as a whole if no part is. */
 void place_map_touched(const struct place_map *map, const struct recording_launch *l,
                        uint64_t out[PLACE_COUNT]);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Names and other texts are borrowed from the document, which the recording owns. They can contain
  * any characters. A recording is read-only after it was read, and may be used by any thread. */
-#ifndef REACH_CLIENTS_PROFILE_RECORDING_H
-#define REACH_CLIENTS_PROFILE_RECORDING_H
+#pragma once
 
 #include "base/status.h"
 #include "clients/lab/trace/rlt.h"
@@ -130,5 +129,3 @@ enum status recording_read(const char *path, struct recording *out, struct err *
 /* Reads a recording from its text of `bytes` bytes. Returns the same errors. */
 enum status recording_parse(const char *text, size_t bytes, struct recording *out, struct err *err);
 void recording_free(struct recording *take);
-
-#endif

@@ -1,6 +1,5 @@
 /* replacement.h: the functions of reach.torch that replace whole operators of PyTorch. */
-#ifndef REACH_CLIENTS_PROFILE_REPLACEMENT_H
-#define REACH_CLIENTS_PROFILE_REPLACEMENT_H
+#pragma once
 
 #include "clients/profile/recording.h"
 
@@ -10,5 +9,3 @@ const char *replacement_find(const struct recording_kernel *k);
 /* Returns whether that function does all work of the kernel. The kernels of a backward pass also do
  * other work, such as sorting the indices. */
 bool replacement_is_whole(const struct recording_kernel *k);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A report has a section for each GPU of each process. It borrows the recordings and the
  * fingerprints. */
-#ifndef REACH_CLIENTS_PROFILE_REPORT_H
-#define REACH_CLIENTS_PROFILE_REPORT_H
+#pragma once
 
 #include "clients/profile/launch_cost.h"
 
@@ -104,5 +103,3 @@ void report_free(struct report *take);
 /* Returns the section and the row with the largest gain, or false if there is no row. */
 bool report_first(const struct report *r, const struct report_section **out_section,
                   const struct report_row **out_row);
-
-#endif

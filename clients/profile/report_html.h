@@ -1,11 +1,8 @@
 /* report_html.h: a report as one HTML page, which needs no other file and no script. */
-#ifndef REACH_CLIENTS_PROFILE_REPORT_HTML_H
-#define REACH_CLIENTS_PROFILE_REPORT_HTML_H
+#pragma once
 
 #include "clients/profile/report.h"
 
 /* Returns STATUS_IO if writing fails. */
 enum status report_html_print(const struct report_source *source, const struct report *r, FILE *out,
                               struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* report_table.h: a report as a table for a terminal. */
-#ifndef REACH_CLIENTS_PROFILE_REPORT_TABLE_H
-#define REACH_CLIENTS_PROFILE_REPORT_TABLE_H
+#pragma once
 
 #include "clients/profile/report.h"
 
@@ -8,5 +7,3 @@
  * Returns STATUS_IO if writing fails. */
 enum status report_table_print(const struct report_source *source, const struct report *r,
                                FILE *out, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* report_text.h: the cells of a report as text. The table and the page have the same text. */
-#ifndef REACH_CLIENTS_PROFILE_REPORT_TEXT_H
-#define REACH_CLIENTS_PROFILE_REPORT_TEXT_H
+#pragma once
 
 #include "clients/profile/report.h"
 
@@ -32,5 +31,3 @@ char *report_text_problem(const struct recording *r, char *out);
 const char *report_text_option(const struct report_option *option);
 /* The function that follows the option, such as "reach.torch.gather_rows". */
 const char *report_text_call(const struct report_row *row, const struct report_option *option);
-
-#endif

@@ -1,7 +1,6 @@
 /* report_write.h: reads the recordings of a folder and the fingerprints of their GPUs, and writes
  * the report. */
-#ifndef REACH_CLIENTS_PROFILE_REPORT_WRITE_H
-#define REACH_CLIENTS_PROFILE_REPORT_WRITE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -24,5 +23,3 @@ struct report_request {
 /* Writes the report. Returns STATUS_NOT_FOUND if the folder has no recording, STATUS_IO if a file
  * cannot be read or written, and the errors of recording_read. */
 enum status report_write(const struct report_request *request, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* chip.h: the structure of a chip for `reachctl map`. It consists of the SM groups of a
  * fingerprint, the window of each over the whole memory, and the disabled SMs. The functions are
  * pure. */
-#ifndef REACHCTL_CHIP_H
-#define REACHCTL_CHIP_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "base/status.h"
@@ -46,5 +45,3 @@ char *chip_format_list(const uint16_t *numbers, uint32_t count, char *out, size_
 /* Writes numbers as an array. */
 void chip_write_numbers(struct json_writer *t, const char *name, const uint16_t *numbers,
                         uint32_t count);
-
-#endif

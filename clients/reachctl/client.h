@@ -1,6 +1,5 @@
 /* client.h: requests through libreach, fingerprints, and the messages when a request fails. */
-#ifndef REACHCTL_CLIENT_H
-#define REACHCTL_CLIENT_H
+#pragma once
 
 #include "clients/reachctl/options.h"
 
@@ -82,5 +81,3 @@ enum exit_code client_read_fingerprint(const json_t *json, const char *name,
 /* Reads a fingerprint from a document without printing a message. */
 enum status client_parse_fingerprint(const json_t *json, struct fingerprint *out, char *out_id,
                                      struct err *err);
-
-#endif

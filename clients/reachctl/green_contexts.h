@@ -1,6 +1,5 @@
 /* green_contexts.h: prints the answer of split as a recipe for green contexts of CUDA. */
-#ifndef REACHCTL_GREEN_CONTEXTS_H
-#define REACHCTL_GREEN_CONTEXTS_H
+#pragma once
 
 #include "clients/reachctl/client.h"
 
@@ -9,5 +8,3 @@
  * share; with --json as a document. Prints a message if a request fails. */
 enum exit_code green_contexts_print(struct client *client, const struct options *options,
                                     const char *path);
-
-#endif

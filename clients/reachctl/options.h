@@ -1,6 +1,5 @@
 /* options.h: the command line. */
-#ifndef REACHCTL_OPTIONS_H
-#define REACHCTL_OPTIONS_H
+#pragma once
 
 #include "planner/params.h"
 
@@ -114,5 +113,3 @@ command_fn command_export;
 command_fn command_contiguity;
 command_fn command_survey;
 command_fn command_survey_report;
-
-#endif

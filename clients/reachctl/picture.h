@@ -1,6 +1,5 @@
 /* picture.h: the pictures of reachctl map --svg and show --svg curve, on standard output. */
-#ifndef REACHCTL_PICTURE_H
-#define REACHCTL_PICTURE_H
+#pragma once
 
 #include "clients/reachctl/chip.h"
 
@@ -11,5 +10,3 @@ void picture_map(const struct chip *chip);
 /* Draws throughput over bytes: naive, windows by group, and windows by SM id. Returns false if the
  * fingerprint has no curve. */
 bool picture_curve(const struct fingerprint *fp, const char *id);
-
-#endif

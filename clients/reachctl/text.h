@@ -16,8 +16,7 @@
  * A number that is null reads "not sure (not-measured)", "not observable (beyond-memory)", or "-"
  * if it has no meaning; see the field NAME_reason.
  */
-#ifndef REACHCTL_TEXT_H
-#define REACHCTL_TEXT_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void text_print(const json_t *object, const char *template);
  * and the template of its cells: ">SMs {sm_count:d}|state {state}". A title that begins with ">" is
  * right-aligned. Columns have the width of their longest cell. "{#}" is the index of the row. */
 void text_table(const json_t *rows, const char *columns);
-
-#endif

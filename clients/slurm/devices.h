@@ -12,8 +12,7 @@
  * CUDA counts by PCI address only if CUDA_DEVICE_ORDER is PCI_BUS_ID. Otherwise it counts from the
  * fastest GPU ("cuda:1"), which reachd can resolve only if all GPUs are alike. For a constrained
  * job with one GPU the order does not matter. */
-#ifndef REACH_CLIENTS_SLURM_DEVICES_H
-#define REACH_CLIENTS_SLURM_DEVICES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void devices_list_files(char out[DEVICE_FILES_BYTES]);
  * ambiguous. */
 bool devices_read(const char *visible, const char *node, const char *order, const char *files,
                   struct devices *out);
-
-#endif

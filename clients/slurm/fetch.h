@@ -2,8 +2,7 @@
  * uses one connection, one deadline for all requests, memory of the caller, no signals and no
  * threads. The server is not trusted: any response but a plain HTTP/1.1 response with a length that
  * fits is a failure. Needs only libc. */
-#ifndef REACH_CLIENTS_SLURM_FETCH_H
-#define REACH_CLIENTS_SLURM_FETCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ bool fetch_get(struct fetch *f, const char *target, char *body, size_t room, int
 
 /* Closes the connection; a second call has no effect. */
 void fetch_close(struct fetch *f);
-
-#endif

@@ -1,8 +1,7 @@
 /* variables.h: checks the daemon's lines for one GPU (daemon/planner/job_env.h) and numbers them
  * for a job's environment. Needs only libc.
  */
-#ifndef REACH_CLIENTS_SLURM_VARIABLES_H
-#define REACH_CLIENTS_SLURM_VARIABLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ bool variables_any(char *const *env);
 /* Returns whether `more` bytes fit. If the environment is too large, execve fails, and with it the
  * job. So only half of the limit of the kernel is used. */
 bool variables_fit(char *const *env, size_t more);
-
-#endif

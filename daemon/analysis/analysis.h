@@ -9,8 +9,7 @@
  *   imported.c  the same results from imported means, by curve_levels.c and mean_sharing.c
  *   analysis.c  the whole fingerprint
  */
-#ifndef REACH_ANALYSIS_ANALYSIS_H
-#define REACH_ANALYSIS_ANALYSIS_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -25,5 +24,3 @@
  * conditions. */
 enum status analysis_derive(const struct observation_set *set, enum depth depth,
                             struct fingerprint *out, struct err *err);
-
-#endif

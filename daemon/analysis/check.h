@@ -12,8 +12,7 @@
  *             the pivot must be evicted and no other SM, by the votes and odds of sharing.h. The
  *             group is probed if the sizes of all nearer levels are known too.
  */
-#ifndef REACH_ANALYSIS_CHECK_H
-#define REACH_ANALYSIS_CHECK_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
@@ -50,5 +49,3 @@ bool check_sharing_test(const struct fingerprint *fp, const struct gpu_limits *l
 /* Derives the verdict from the observations; observations of other probes are skipped. */
 void check_observations(const struct fingerprint *fp, const struct observation_set *set,
                         struct check *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* classes.h: divides numbers into classes with a clear gap between them. The functions are pure. */
-#ifndef REACH_ANALYSIS_CLASSES_H
-#define REACH_ANALYSIS_CLASSES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ uint32_t classes_split(const double *values, uint32_t n, double noise, uint32_t 
  * classes, it is the excess of the narrowest gap between classes. With one class, it is the width
  * that the widest gap lacks. `class` is the output of classes_split. */
 double classes_margin(const double *values, uint32_t n, double noise, const uint32_t *class);
-
-#endif

@@ -11,8 +11,7 @@
  * disturbances either. Each observation is classified alone; the code that combines observations
  * finds contradictions between them (analysis.h, confirm.h).
  */
-#ifndef REACH_ANALYSIS_DISTURBANCE_H
-#define REACH_ANALYSIS_DISTURBANCE_H
+#pragma once
 
 #include "observe/observe.h"
 
@@ -23,5 +22,3 @@
 
 /* Classifies by the values and conditions; the assessment in `o` is not read. */
 void disturbance_classify(const struct observation *o, struct assessment *out);
-
-#endif

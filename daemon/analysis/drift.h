@@ -8,8 +8,7 @@
  *
  * A clock or a speed has drifted if it is more than DRIFT_SHARE below the fingerprint.
  */
-#ifndef REACH_ANALYSIS_DRIFT_H
-#define REACH_ANALYSIS_DRIFT_H
+#pragma once
 
 #include "fingerprint/link.h"
 #include "observe/observe.h"
@@ -36,5 +35,3 @@ void drift_confirm(const struct drift *before, struct drift *io);
 
 /* Compares all observations of a quick check, clean and excluded, with the fingerprint. */
 void drift_find(const struct fingerprint *fp, const struct observation_set *set, struct drift *out);
-
-#endif

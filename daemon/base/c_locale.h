@@ -6,8 +6,7 @@
  *
  * at the start of a block sets the C locale of this thread and restores the caller's locale at
  * every exit of the block. Blocks may be nested. If memory runs out, the locale does not change. */
-#ifndef REACH_BASE_C_LOCALE_H
-#define REACH_BASE_C_LOCALE_H
+#pragma once
 
 #include <locale.h>
 
@@ -27,5 +26,3 @@ static inline void c_locale_leave(const locale_t *before)
 #define C_LOCALE_HERE                                                                              \
     const locale_t c_locale_before __attribute__((cleanup(c_locale_leave), unused)) =              \
         c_locale_enter()
-
-#endif

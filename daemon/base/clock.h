@@ -1,7 +1,6 @@
 /* clock.h: reads two clocks. Durations come from the monotonic clock. The wall clock only dates
  * things. */
-#ifndef REACH_BASE_CLOCK_H
-#define REACH_BASE_CLOCK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ int64_t clock_parse_rfc3339(const char *text);
 
 /* The last second of the year 9999, the largest date that clock_rfc3339 can write. */
 #define CLOCK_LAST_SECOND ((int64_t)253402300799)
-
-#endif

@@ -1,6 +1,5 @@
 /* divisor.h: the greatest common divisor, by Euclid's algorithm. Pure. */
-#ifndef REACH_BASE_DIVISOR_H
-#define REACH_BASE_DIVISOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ static inline uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
     }
     return a;
 }
-
-#endif

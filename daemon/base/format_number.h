@@ -1,7 +1,6 @@
 /* format_number.h: writes numbers as text in JSON. Real numbers have the fewest digits that are
  * read as the same number. */
-#ifndef REACH_BASE_FORMAT_NUMBER_H
-#define REACH_BASE_FORMAT_NUMBER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ size_t format_double(double v, char *out);
 double round_six_digits(double v);
 /* Writes the decimal digits of `v`, at most twenty, without a NUL. Returns their number. */
 size_t format_u64(uint64_t v, char *out);
-
-#endif

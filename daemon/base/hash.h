@@ -1,7 +1,6 @@
 /* hash.h: calculates FNV-1a, 64 bit (RFC 9923). It names values and guards stored rows against bit
  * rot. It is not for secrets and gives no protection against an attacker. */
-#ifndef REACH_BASE_HASH_H
-#define REACH_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ uint64_t hash_u64(uint64_t h, uint64_t v);
 /* Hashes eight bytes at a time, in a tenth of the time of hash_bytes. The result must not be
  * stored: another release or another byte order may give another number. */
 uint64_t hash_quick(const void *data, size_t n);
-
-#endif

@@ -1,8 +1,7 @@
 /* heartbeat.h: detects threads that hang. Each loop beats its heartbeat in every round and during
  * slow waits. A watcher checks from time to time whether there was a beat. The watcher must wake a
  * thread that sleeps until it is needed, or the thread seems dead. */
-#ifndef REACH_BASE_HEARTBEAT_H
-#define REACH_BASE_HEARTBEAT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ void heartbeat_beat(void);
 bool heartbeat_is_watched(void);
 /* Returns whether there was a beat since the last call. Only one watcher may call it. */
 bool heartbeat_is_alive(struct heartbeat *p);
-
-#endif

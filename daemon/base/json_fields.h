@@ -6,8 +6,7 @@
  *
  * Names are written in the order of the table.
  */
-#ifndef REACH_BASE_JSON_FIELDS_H
-#define REACH_BASE_JSON_FIELDS_H
+#pragma once
 
 #include "base/json_reader.h"
 #include "base/json_writer.h"
@@ -64,5 +63,3 @@ unsigned json_names_find(const struct json_names *names, const char *name);
 /* Reads the name of an enumerator, and writes the enumerator to `out`. */
 void json_reader_name(struct json_reader *in, const char *field, const struct json_names *names,
                       void *out);
-
-#endif

@@ -2,8 +2,7 @@
  * jansson 2.14 omits a character of a name, a text or a number, and reports no error (load.c,
  * lex_save). So jansson's allocations are watched from the start of the program. The module is for
  * the daemon only: a library must not change how its program allocates. */
-#ifndef REACH_BASE_JSON_LOAD_H
-#define REACH_BASE_JSON_LOAD_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -16,5 +15,3 @@ bool json_load_was_short(void);
 /* Records that an allocation of this thread has failed, for a test that replaces jansson's
  * allocator. */
 void json_load_note_failure(void);
-
-#endif

@@ -10,8 +10,7 @@
  * leaves its target unchanged. Lenient: like optional, and unknown fields, for example of a newer
  * release, are skipped.
  */
-#ifndef REACH_BASE_JSON_READER_H
-#define REACH_BASE_JSON_READER_H
+#pragma once
 
 #include "base/maybe.h"
 #include "base/status.h"
@@ -73,5 +72,3 @@ bool json_reader_ok(const struct json_reader *in);
 /* Returns STATUS_OK or the first failure. A field that was not read is a failure, unless the mode
  * is lenient. */
 enum status json_reader_end(struct json_reader *in);
-
-#endif

@@ -16,8 +16,7 @@
  * read as the same number, so that 0.911 is not 0.91100000000000003. Names are the program's own:
  * ASCII that needs no escape.
  */
-#ifndef REACH_BASE_JSON_WRITER_H
-#define REACH_BASE_JSON_WRITER_H
+#pragma once
 
 #include "base/maybe.h"
 #include "base/status.h"
@@ -86,5 +85,3 @@ void json_writer_discard(struct json_writer *t);
  * NULL. Do not use json_dumps: if memory ends in the middle of a name, jansson 2.14 omits the name
  * and reports no error. */
 char *json_writer_render(const json_t *v, size_t *out_bytes);
-
-#endif

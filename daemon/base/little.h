@@ -1,7 +1,6 @@
 /* little.h: Little's law: the number of loads in flight is the rate at which loads finish, times
  * the latency of a load. The functions are pure. */
-#ifndef REACH_BASE_LITTLE_H
-#define REACH_BASE_LITTLE_H
+#pragma once
 
 /* Returns the number of loads that must be in flight to move `bytes_per_cycle` with loads of
  * `load_bytes` and a latency of `latency_cycles`. Mei 2016, section 6.1: 47 cycles and 256 bytes a
@@ -17,5 +16,3 @@ static inline double little_latency_ns(double loads, double load_bytes, double g
 {
     return loads * load_bytes / gbps;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * and lines above the rate are dropped. Before the next line, one more line reports their number.
  * Any thread may call any function.
  */
-#ifndef REACH_BASE_LOG_H
-#define REACH_BASE_LOG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 /* Returns the number of lines lost so far: those dropped by the rate, and those that could not be
  * written at once. */
 uint64_t log_lost(void);
-
-#endif

@@ -8,8 +8,7 @@
  *     unknown          "x": null, "x_reason": "not-measured"
  *     not observable   "x": null, "x_reason": "not-observable: beyond-memory"
  */
-#ifndef REACH_BASE_MAYBE_H
-#define REACH_BASE_MAYBE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -92,5 +91,3 @@ static inline void maybe_u32_raise(struct maybe_u32 *io, struct maybe_u32 now)
     if (!IS_KNOWN(*io) || (IS_KNOWN(now) && now.v > io->v))
         *io = now;
 }
-
-#endif

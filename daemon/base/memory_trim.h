@@ -2,8 +2,7 @@
  * call the two functions. They do nothing with a sanitizer. AddressSanitizer replaces malloc, so
  * glibc's malloc is not initialized. Two threads that trim at once while glibc's malloc initializes
  * crash in it. */
-#ifndef REACH_BASE_MEMORY_TRIM_H
-#define REACH_BASE_MEMORY_TRIM_H
+#pragma once
 
 #include <malloc.h>
 #include <pthread.h>
@@ -46,5 +45,3 @@ static inline void memory_trim_stack(void)
     pthread_attr_destroy(&attributes);
 #endif
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* output.h: checks at the end of a program whether its standard output was written. */
-#ifndef REACH_BASE_OUTPUT_H
-#define REACH_BASE_OUTPUT_H
+#pragma once
 
 #include "base/status.h"
 
@@ -11,5 +10,3 @@ enum status output_end(struct err *err);
 /* Ends the output of a program without a log. If a write failed, prints the error as "PROGRAM: ..."
  * and returns `failed`; otherwise returns `exit_status`. */
 int output_exit(const char *program, int exit_status, int failed);
-
-#endif

@@ -1,8 +1,7 @@
 /* rng.h: draws random numbers by SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom
  * Number Generators, 2014). The sequence is repeatable: the caller seeds it, and there is no global
  * state. The numbers are not for secrets. */
-#ifndef REACH_BASE_RNG_H
-#define REACH_BASE_RNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ static inline double rng_unit(struct rng *r)
 {
     return (double)(rng_next(r) >> 11) * 0x1.0p-53;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * above 512. If memory runs out, the functions count instead, which takes longer and gives the same
  * result.
  */
-#ifndef REACH_BASE_STATS_H
-#define REACH_BASE_STATS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ double stats_quantile_f64(const double *v, size_t n, double q);
 uint32_t stats_count_above_u32(const uint32_t *v, size_t n, double threshold);
 /* Returns the median absolute deviation from the median, unscaled. */
 double stats_mad_f64(const double *v, size_t n);
-
-#endif

@@ -13,8 +13,7 @@
  * "Nothing to measure" (STATUS_NOT_APPLICABLE) and "the hardware gives no signal"
  * (STATUS_NOT_OBSERVABLE) are answers, kept apart from every failure.
  */
-#ifndef REACH_BASE_STATUS_H
-#define REACH_BASE_STATUS_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ const char *err_next_step(const struct err *err);
 /* Puts "context: " before the existing text and returns the status of the err. */
 enum status err_prefix(struct err *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,6 +1,5 @@
 /* text.h: makes texts from outside printable. */
-#ifndef REACH_BASE_TEXT_H
-#define REACH_BASE_TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ size_t text_character_bytes(const char *text);
 /* Makes a terminated text one printable line of valid UTF-8, in place: control characters become
  * blanks, and bytes that are not UTF-8 become question marks. */
 void text_sanitize(char *text);
-
-#endif

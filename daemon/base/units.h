@@ -1,7 +1,6 @@
 /* units.h: reads and writes sizes and durations as people write them. Units have the same meaning
  * as in dd: KiB and K are 1024 bytes, kB is 1000 bytes, and so on up to T. */
-#ifndef REACH_BASE_UNITS_H
-#define REACH_BASE_UNITS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -33,5 +32,3 @@ char *units_format_bytes(uint64_t bytes, char *out, size_t out_size);
 /* Writes the shortest text that units_parse_bytes reads back as exactly `bytes`: "128K", "2M",
  * "64G", "1000". The text has no blank. `out` needs 24 bytes. Returns `out`. */
 char *units_print_bytes(uint64_t bytes, char *out, size_t out_size);
-
-#endif

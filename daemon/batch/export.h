@@ -1,7 +1,6 @@
 /* export.h: writes the results of one run to files for docs/measurements and tests/replay. The
  * formats are in docs/formats.md. */
-#ifndef REACH_BATCH_EXPORT_H
-#define REACH_BATCH_EXPORT_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -31,5 +30,3 @@ enum status export_table(const char *path, const struct fingerprint *fp, struct 
 /* Writes the document of a fingerprint, one value per line. Returns STATUS_NO_MEMORY or STATUS_IO
  * if that fails. */
 enum status export_print(FILE *out, const struct fingerprint *fp, struct err *err);
-
-#endif

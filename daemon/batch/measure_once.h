@@ -1,6 +1,5 @@
 /* measure_once.h: the modes that exit after their work: --measure and --analyze. */
-#ifndef REACH_BATCH_MEASURE_ONCE_H
-#define REACH_BATCH_MEASURE_ONCE_H
+#pragma once
 
 #include "config/config.h"
 
@@ -11,5 +10,3 @@ enum status measure_once_run(const struct config *config, const char *version, i
 
 /* --analyze: reads observations from a file and writes the fingerprint as JSON. */
 enum status measure_once_analyze(const struct config *config, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* report.h: prints the document of a fingerprint as text for a person. The tables of
  * fingerprint/members.h list the numbers to print. Numbers that were not measured are left out. The
  * caller owns `out` and checks it for errors. */
-#ifndef REACH_BATCH_REPORT_H
-#define REACH_BATCH_REPORT_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -27,5 +26,3 @@ void report_numbers(FILE *out, const json_t *object);
 
 /* Prints the evidence of each number as one table. */
 void report_evidence(FILE *out, const json_t *fp);
-
-#endif

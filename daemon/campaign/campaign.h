@@ -1,8 +1,7 @@
 /* campaign.h: chooses the next probes of a measurement. The function is pure: it takes the
  * observations so far and returns the next probes, from coarse to fine. The same observations give
  * the same probes, with or without a memo of earlier results. */
-#ifndef REACH_CAMPAIGN_CAMPAIGN_H
-#define REACH_CAMPAIGN_CAMPAIGN_H
+#pragma once
 
 #include "analysis/sharing/window_level.h"
 #include "base/status.h"
@@ -28,5 +27,3 @@ struct campaign_memo {
  * group map never closes. */
 enum status campaign_next(const struct observation_set *set, enum depth depth,
                           struct campaign_memo *memo, struct campaign_step *out, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* campaign_step.h: the next probes of a measurement. */
-#ifndef REACH_CAMPAIGN_CAMPAIGN_STEP_H
-#define REACH_CAMPAIGN_CAMPAIGN_STEP_H
+#pragma once
 
 #include "observe/observe.h"
 
@@ -32,5 +31,3 @@ static inline struct probe_spec campaign_warm_up(uint32_t duration_us, uint32_t 
                                .window_count = 1,
                                .window_sms = REACH_MAX_SMS};
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* probes.h: chooses the next probes of each kind, as a part of campaign.c. The functions are
  * pure. */
-#ifndef REACH_CAMPAIGN_PROBES_H
-#define REACH_CAMPAIGN_PROBES_H
+#pragma once
 
 #include "analysis/sharing/window_level.h"
 #include "campaign/campaign_step.h"
@@ -45,5 +44,3 @@ enum status sharing_probes_next(const struct observation_set *set, const struct 
 /* Adds the next missing rows of the full matrix of pairs of the window level. */
 void sharing_probes_matrix(const struct observation_set *set, const struct structure *s,
                            double from_progress, struct campaign_step *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* verify_probes.h: chooses probes that check, within a budget of time, that a stored fingerprint
  * still describes its chip. The functions are pure. analysis/check.h defines the tests.
  */
-#ifndef REACH_CAMPAIGN_VERIFY_PROBES_H
-#define REACH_CAMPAIGN_VERIFY_PROBES_H
+#pragma once
 
 #include "campaign/campaign_step.h"
 #include "fingerprint/fingerprint.h"
@@ -26,5 +25,3 @@ double verify_probes_quick(const struct fingerprint *fp, const struct gpu_limits
  * the first one that `warm_up`, the result of the first probe of the step, has reported. */
 void verify_probes_place(const struct fingerprint *fp, const struct probe_result *warm_up,
                          struct campaign_step *step);
-
-#endif

@@ -1,8 +1,7 @@
 /* compare.h: checks whether a chip is normal. It places each number of a fingerprint among the
  * numbers of chips of its kind (reference.h), by the rule of outlier.h. The functions are pure and
  * may be called on any thread. */
-#ifndef REACH_COMPARE_COMPARE_H
-#define REACH_COMPARE_COMPARE_H
+#pragma once
 
 #include "compare/metrics.h"
 #include "compare/reference.h"
@@ -79,5 +78,3 @@ void comparison_free(struct comparison *take);
  * are the bounds of the normal range.
  */
 void comparison_write(struct json_writer *t, const struct comparison *c);
-
-#endif

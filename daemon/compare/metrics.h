@@ -6,8 +6,7 @@
  * so that chips with different groups can be compared. The functions are pure and may be called on
  * any thread.
  */
-#ifndef REACH_COMPARE_METRICS_H
-#define REACH_COMPARE_METRICS_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 
@@ -34,5 +33,3 @@ bool metrics_is_tracked(const char *name);
  * beyond the first is excluded, because it is measured for one random group. The smallest and
  * the largest penalty of all groups are in "topology.groups.miss_penalty_cycles". */
 bool metrics_is_judged(const char *name);
-
-#endif

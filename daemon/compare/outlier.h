@@ -23,8 +23,7 @@
  *
  * The functions are pure and may be called on any thread.
  */
-#ifndef REACH_COMPARE_OUTLIER_H
-#define REACH_COMPARE_OUTLIER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ static inline bool outlier_is_odd_property(uint32_t have, uint32_t chips)
 {
     return chips >= OUTLIER_LEAST_CHIPS && 2 * have > chips;
 }
-
-#endif

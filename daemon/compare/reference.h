@@ -3,8 +3,7 @@
  * once from a folder of documents of share.h. Afterwards it is read-only and may be used on any
  * thread. A kind is a name, a compute capability, a number of SMs and a size of memory. All kinds
  * come from the documents. */
-#ifndef REACH_COMPARE_REFERENCE_H
-#define REACH_COMPARE_REFERENCE_H
+#pragma once
 
 #include "compare/outlier.h"
 #include "base/status.h"
@@ -75,5 +74,3 @@ const struct reference_kind *reference_find_kind(const struct reference *referen
  * `from`. */
 const struct reference_number *reference_find_number(const struct reference_kind *kind,
                                                      uint32_t from, const char *name);
-
-#endif

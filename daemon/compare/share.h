@@ -10,8 +10,7 @@
  *      "properties": {"tlb.levels[1].replacement": "lru", ..},     of the design
  *      "numbers": {"throughput.plateau_gbps": 4025.24, ..}}        measured
  */
-#ifndef REACH_COMPARE_SHARE_H
-#define REACH_COMPARE_SHARE_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -30,5 +29,3 @@ enum status share_make(const struct fingerprint *fp, char **out_text, size_t *ou
 
 /* Returns whether this property of metrics.h determines the kind of a chip. */
 bool share_is_key(const char *property);
-
-#endif

@@ -5,8 +5,7 @@
  * overrides an earlier one. config_table.c has the table of all options. Options that apply once
  * (--measure, --help) are accepted on the command line only.
  */
-#ifndef REACH_CONFIG_CONFIG_H
-#define REACH_CONFIG_CONFIG_H
+#pragma once
 
 #include "types/identity.h"
 #include "base/log.h"
@@ -118,5 +117,3 @@ enum status config_check_simulated(const struct config *config, struct err *err)
 void config_print_help(FILE *out);
 /* Prints the options in effect in the form of a configuration file. */
 void config_print(const struct config *config, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* config_table.h: the table of options, which config_parse.c parses and config_print.c prints. A
  * new option is a field in struct config and a row in config_table.c. */
-#ifndef REACH_CONFIG_CONFIG_TABLE_H
-#define REACH_CONFIG_CONFIG_TABLE_H
+#pragma once
 
 #include "config/config.h"
 
@@ -61,5 +60,3 @@ const char *config_show(const struct config *c, const struct config_option *o, s
 bool config_same(const struct config *a, const struct config *b, const struct config_option *o);
 /* Copies a value that is neither a text nor a list. */
 void config_copy(struct config *to, const struct config *from, const struct config_option *o);
-
-#endif

@@ -1,8 +1,7 @@
 /* caches.h: the data caches, the sides of the L2, and the latency of memory. members.c describes
  * each member.
  */
-#ifndef REACH_FINGERPRINT_CACHES_H
-#define REACH_FINGERPRINT_CACHES_H
+#pragma once
 
 #include "fingerprint/tlb.h"
 
@@ -113,5 +112,3 @@ struct fingerprint_latency {
             near_cycles, tail_cycles;
     } evidence;
 };
-
-#endif

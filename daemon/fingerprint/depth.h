@@ -1,6 +1,5 @@
 /* depth.h: the depths of a measurement. */
-#ifndef REACH_FINGERPRINT_DEPTH_H
-#define REACH_FINGERPRINT_DEPTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@ bool depth_from_name(const char *name, enum depth *out);
 /* The longest region that is read of a kind of memory other than device memory, at depths full and
  * matrix. */
 #define DEPTH_FULL_REGION_BYTES ((uint64_t)8 << 30)
-
-#endif

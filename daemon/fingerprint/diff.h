@@ -8,8 +8,7 @@
  * measurements of one quiet chip is no difference: times, notes, a few cycles of a penalty, a few
  * percent of a throughput.
  */
-#ifndef REACH_FINGERPRINT_DIFF_H
-#define REACH_FINGERPRINT_DIFF_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 
@@ -33,5 +32,3 @@ void fingerprint_compare(const struct fingerprint *a, const struct fingerprint *
  * SMs `*first` and `*second` are in one group in only one partition. */
 bool sm_partitions_agree(const struct sm_partition *a, const struct sm_partition *b,
                          uint32_t *first, uint32_t *second);
-
-#endif

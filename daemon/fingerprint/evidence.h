@@ -5,8 +5,7 @@
  * An unknown number has no evidence. The same applies to a number that the driver reported, or that
  * is computed from other numbers.
  */
-#ifndef REACH_FINGERPRINT_EVIDENCE_H
-#define REACH_FINGERPRINT_EVIDENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ struct evidence evidence_of_repeats(enum evidence_method method, const double *v
 /* Returns the fault of the evidence as a part of a sentence, or NULL if the evidence is valid.
  * `known` is true if the number is known. */
 const char *evidence_fault(struct evidence e, bool known);
-
-#endif

@@ -14,8 +14,7 @@
  * `margin`, so a single margin applies to every element. `method` and `repeats` are arrays only if
  * their values differ, and have null for the same elements as `margin`.
  */
-#ifndef REACH_FINGERPRINT_EVIDENCE_JSON_H
-#define REACH_FINGERPRINT_EVIDENCE_JSON_H
+#pragma once
 
 #include "base/json_reader.h"
 #include "base/json_writer.h"
@@ -29,5 +28,3 @@ void evidence_write(struct json_writer *t, const char *name, const struct object
                     const void *first, uint32_t count);
 void evidence_read(struct json_reader *in, const char *name, const struct object *o, void *first,
                    uint32_t count);
-
-#endif

@@ -4,8 +4,7 @@
  * Units are part of every name: _bytes, _cycles (of the SM clock), _gbps (10^9 bytes per second).
  * Every number is known, unknown or not observable (base/maybe.h). members.c describes each member.
  */
-#ifndef REACH_FINGERPRINT_FINGERPRINT_H
-#define REACH_FINGERPRINT_FINGERPRINT_H
+#pragma once
 
 #include "fingerprint/caches.h"
 #include "fingerprint/depth.h"
@@ -140,5 +139,3 @@ struct maybe_u64 working_set_shared_bytes(const struct fingerprint *fp);
  * groups. Two measurements of one quiet chip have the same hash, because numbers with noise
  * (penalties, throughput, times, confidence) are left out. */
 uint64_t fingerprint_structure_hash(const struct fingerprint *fp);
-
-#endif

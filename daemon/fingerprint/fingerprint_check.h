@@ -1,7 +1,6 @@
 /* fingerprint_check.h: checks the invariants of a fingerprint. The function is pure and may be
  * called on any thread. */
-#ifndef REACH_FINGERPRINT_FINGERPRINT_CHECK_H
-#define REACH_FINGERPRINT_FINGERPRINT_CHECK_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -10,5 +9,3 @@
  * numbers must be in their ranges, strings terminated, groups complete and numbered by lowest SM,
  * and lists in order. An absent number must be 0. */
 enum status fingerprint_check(const struct fingerprint *fp, struct err *err);
-
-#endif

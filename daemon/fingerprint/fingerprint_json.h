@@ -1,7 +1,6 @@
 /* fingerprint_json.h: writes a fingerprint as a JSON document, and computes its id. The functions
  * may be called on any thread. */
-#ifndef REACH_FINGERPRINT_FINGERPRINT_JSON_H
-#define REACH_FINGERPRINT_FINGERPRINT_JSON_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "base/status.h"
@@ -35,5 +34,3 @@ bool fingerprint_is_id(const char *text);
 /* Computes the id (FINGERPRINT_ID_BYTES) of a document without its id. Returns the hashed text,
  * allocated by malloc, or NULL if memory runs out. */
 char *fingerprint_json_text(const json_t *body, char *out_id);
-
-#endif

@@ -1,7 +1,6 @@
 /* fingerprint_read.h: reads a fingerprint from a JSON document. The functions may be called on any
  * thread. */
-#ifndef REACH_FINGERPRINT_FINGERPRINT_READ_H
-#define REACH_FINGERPRINT_FINGERPRINT_READ_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -12,5 +11,3 @@
  * add some); missing ones stay unknown. Returns STATUS_CORRUPT, with the field in the message, if a
  * field is invalid. */
 enum status fingerprint_from_json(const json_t *json, struct fingerprint *out, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* link.h: compares the PCIe link of a GPU in use with the link at best, and with the link of an
  * earlier measurement. Numbers that are not known are not compared. The functions are pure. */
-#ifndef REACH_FINGERPRINT_LINK_H
-#define REACH_FINGERPRINT_LINK_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 
@@ -33,5 +32,3 @@ bool link_is_slow(const struct fingerprint_conditions *c, char *out);
  * like link_is_slow. */
 bool link_has_slowed(const struct fingerprint_conditions *before,
                      const struct fingerprint_conditions *now, char *out);
-
-#endif

@@ -7,8 +7,7 @@
  * The end of the name is the unit (member_unit). Rows are in the order of the document. The tables
  * are constant, and the functions may be called on any thread.
  */
-#ifndef REACH_FINGERPRINT_MEMBER_H
-#define REACH_FINGERPRINT_MEMBER_H
+#pragma once
 
 #include "base/json_fields.h"
 #include "fingerprint/evidence.h"
@@ -209,5 +208,3 @@ static inline struct evidence *member_evidence(const struct member *m, const voi
 {
     return (void *)((char *)(uintptr_t)base + m->evidence);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* memory_facts.h: the kinds of memory beside plain device memory. members.c describes each member.
  */
-#ifndef REACH_FINGERPRINT_MEMORY_FACTS_H
-#define REACH_FINGERPRINT_MEMORY_FACTS_H
+#pragma once
 
 #include "fingerprint/throughput.h"
 #include "types/memory_kind.h"
@@ -74,5 +73,3 @@ struct memory_facts {
             sms_to_fill, write_gbps, atomic_gbps;
     } evidence;
 };
-
-#endif

@@ -9,8 +9,7 @@
  * If the newer measurement contradicts the levels or the group map, no part is kept, because the
  * chip, its mode or its driver has changed.
  */
-#ifndef REACH_FINGERPRINT_MERGE_H
-#define REACH_FINGERPRINT_MERGE_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -40,5 +39,3 @@ enum status fingerprint_drop(const struct fingerprint *earlier, const char *reas
  * level ends within the walked range. `reason` (MERGE_REASON_BYTES) gets a description of the
  * missing result, or "". */
 bool fingerprint_is_conclusive(const struct fingerprint *fp, char *reason);
-
-#endif

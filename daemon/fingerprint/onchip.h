@@ -1,7 +1,6 @@
 /* onchip.h: shared memory, thread block clusters, and the parallelism that keeps memory busy.
  * members.c describes each member. */
-#ifndef REACH_FINGERPRINT_ONCHIP_H
-#define REACH_FINGERPRINT_ONCHIP_H
+#pragma once
 
 #include "fingerprint/topology.h"
 
@@ -103,5 +102,3 @@ struct fingerprint_parallelism {
         struct evidence plateau_gbps, latency_ns, loads_enough, sms_enough;
     } evidence;
 };
-
-#endif

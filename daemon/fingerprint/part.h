@@ -1,6 +1,5 @@
 /* part.h: names for the parts of a fingerprint (parts.h). */
-#ifndef REACH_FINGERPRINT_PART_H
-#define REACH_FINGERPRINT_PART_H
+#pragma once
 
 #include "fingerprint/memory_facts.h"
 #include "fingerprint/tlb.h"
@@ -35,5 +34,3 @@ enum fingerprint_part {
     PART_MEMORY, /* element i of `memory` is part PART_MEMORY + i */
     PART_COUNT = PART_MEMORY + FINGERPRINT_MAX_MEMORY
 };
-
-#endif

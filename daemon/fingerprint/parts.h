@@ -1,7 +1,6 @@
 /* parts.h: the parts of a fingerprint. A merge (merge.h) takes all numbers of a part from one
  * measurement. The functions are pure. */
-#ifndef REACH_FINGERPRINT_PARTS_H
-#define REACH_FINGERPRINT_PARTS_H
+#pragma once
 
 #include "fingerprint/part.h"
 
@@ -19,5 +18,3 @@ uint32_t part_known(const struct fingerprint *fp, enum fingerprint_part part);
 /* Copies the part from `from` to `to`. `to` must already have the level or the element of the
  * part. */
 void part_copy(const struct fingerprint *from, enum fingerprint_part part, struct fingerprint *to);
-
-#endif

@@ -1,7 +1,6 @@
 /* throughput.h: the throughput of random reads by all SMs, and the cost of a miss. members.c
  * describes each member. */
-#ifndef REACH_FINGERPRINT_THROUGHPUT_H
-#define REACH_FINGERPRINT_THROUGHPUT_H
+#pragma once
 
 #include "base/maybe.h"
 #include "fingerprint/evidence.h"
@@ -79,5 +78,3 @@ static inline struct maybe_f64 contiguity_factor(const struct fingerprint_contig
         factor.v /= c->contiguous_miss_ns.v;
     return factor;
 }
-
-#endif

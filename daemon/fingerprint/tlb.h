@@ -1,6 +1,5 @@
 /* tlb.h: the levels of the TLB. members.c describes each member. */
-#ifndef REACH_FINGERPRINT_TLB_H
-#define REACH_FINGERPRINT_TLB_H
+#pragma once
 
 #include "fingerprint/topology.h"
 
@@ -56,5 +55,3 @@ struct tlb_level {
             sets, replacement, fill, entry_pages;
     } evidence;
 };
-
-#endif

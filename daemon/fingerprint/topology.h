@@ -1,7 +1,6 @@
 /* topology.h: the SMs that share hardware, and the throughput of each group of SMs. members.c
  * describes the members; comments here describe members without a row. */
-#ifndef REACH_FINGERPRINT_TOPOLOGY_H
-#define REACH_FINGERPRINT_TOPOLOGY_H
+#pragma once
 
 #include "base/maybe.h"
 #include "fingerprint/evidence.h"
@@ -102,5 +101,3 @@ enum { FINGERPRINT_MAP_HASH_BYTES = 20 }; /* "map", 16 hex digits and NUL */
  * sizes and levels may differ. An SM with FINGERPRINT_NO_GROUP counts as absent. The name is "" if
  * no groups are known. Returns `out`, of at least FINGERPRINT_MAP_HASH_BYTES. */
 char *fingerprint_map_hash(const struct sm_partition *partition, char *out);
-
-#endif

@@ -7,8 +7,7 @@
  * A `struct gpu` is used by one thread at a time. It exists only in a worker process, because
  * libcuda must not enter the address space of the serving process.
  */
-#ifndef REACH_GPU_GPU_H
-#define REACH_GPU_GPU_H
+#pragma once
 
 #include "types/identity.h"
 #include "base/status.h"
@@ -107,5 +106,3 @@ enum status gpu_run(struct gpu *gpu, const struct probe_spec *spec, struct probe
 
 /* Releases all device memory, the context and the library. NULL is allowed. */
 void gpu_close(struct gpu *take);
-
-#endif

@@ -123,8 +123,7 @@
  *
  * All functions here are pure and may be called from any thread.
  */
-#ifndef REACH_GPU_PROBE_H
-#define REACH_GPU_PROBE_H
+#pragma once
 
 #include "types/access.h"
 #include "base/clock.h"
@@ -456,5 +455,3 @@ void probe_conditions_init(const struct gpu_limits *limits, struct probe_conditi
 
 /* Frees the memory of a result and zeroes it. A zeroed result is allowed. */
 void probe_result_free(struct probe_result *take);
-
-#endif

@@ -1,8 +1,7 @@
 /* formats.h: declares the readers of the two kinds of text that import.c distinguishes, and the
  * readers of lines and numbers of untrusted text (lines.c). The functions are pure and may be
  * called on any thread. */
-#ifndef REACH_IMPORT_FORMATS_H
-#define REACH_IMPORT_FORMATS_H
+#pragma once
 
 #include "import/import.h"
 
@@ -77,5 +76,3 @@ enum status import_read_curves(struct lines *l, struct observation_set *set, str
  * the line of the column heads ("# 000 001"). */
 enum status import_read_sharing(struct lines *l, const struct import_head *head,
                                 struct observation_set *set, struct err *err);
-
-#endif

@@ -17,8 +17,7 @@
  * The texts are not trusted. Every line is checked, and all numbers and sizes have limits. An error
  * (STATUS_INVALID_ARGUMENT) contains the file and the line.
  */
-#ifndef REACH_IMPORT_IMPORT_H
-#define REACH_IMPORT_IMPORT_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -59,5 +58,3 @@ enum status import_read(const struct import_file *files, size_t count,
 enum status import_derive(const struct import_file *files, size_t count,
                           const struct import_options *options, struct observation_set *out_set,
                           struct fingerprint *out_fp, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* check_schedule.h: the times of the quick checks of a GPU (check-every). The functions are pure;
  * times are on the monotonic clock. */
-#ifndef REACH_MEASURE_CHECK_SCHEDULE_H
-#define REACH_MEASURE_CHECK_SCHEDULE_H
+#pragma once
 
 #include "base/clock.h"
 
@@ -23,5 +22,3 @@ static inline nsec_t check_schedule_next(nsec_t now, nsec_t every, nsec_t gpu_ns
 
     return now + (every > rest ? every : rest);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* discover.h: the thread that discovers GPUs, and the GPUs whose fingerprints are in the store. */
-#ifndef REACH_MEASURE_DISCOVER_H
-#define REACH_MEASURE_DISCOVER_H
+#pragma once
 
 #include "base/heartbeat.h"
 #include "base/status.h"
@@ -32,5 +31,3 @@ bool discover_once(struct pipeline *p);
 enum status discover_start(struct pipeline *p, struct err *err);
 /* Publishes the GPUs whose fingerprints are in the store. */
 enum status discover_stored(struct pipeline *p, struct err *err);
-
-#endif

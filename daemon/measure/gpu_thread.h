@@ -1,6 +1,5 @@
 /* gpu_thread.h: the thread of one GPU, which measures and checks it. */
-#ifndef REACH_MEASURE_GPU_THREAD_H
-#define REACH_MEASURE_GPU_THREAD_H
+#pragma once
 
 #include "measure/pipeline.h"
 
@@ -26,5 +25,3 @@ enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *e
  * of a worker that hangs and is abandoned. The mutex is not held. */
 void gpu_thread_list_gpus(struct pipeline *p, struct worker **slot, int *hung_pid,
                           struct gpu_listing *out);
-
-#endif

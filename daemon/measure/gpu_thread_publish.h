@@ -1,7 +1,6 @@
 /* gpu_thread_publish.h: publishes the changes of one GPU as a new snapshot. The mutex of the
  * pipeline is held. */
-#ifndef REACH_MEASURE_GPU_THREAD_PUBLISH_H
-#define REACH_MEASURE_GPU_THREAD_PUBLISH_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -26,5 +25,3 @@ struct gpu_update {
  * update. */
 void gpu_thread_publish(struct gpu_thread *thread, const struct gpu_update *update);
 void gpu_thread_publish_pending(struct gpu_thread *thread);
-
-#endif

@@ -1,6 +1,5 @@
 /* hotplug.h: merges the driver's list of GPUs with the published GPUs. */
-#ifndef REACH_MEASURE_HOTPLUG_H
-#define REACH_MEASURE_HOTPLUG_H
+#pragma once
 
 #include "measure/pipeline.h"
 
@@ -8,5 +7,3 @@ struct gpu_listing;
 
 /* Publishes the unpublished GPUs of a list, which may grow. The mutex is not held. */
 void pipeline_merge(struct pipeline *p, struct gpu_listing *listing);
-
-#endif

@@ -11,8 +11,7 @@
  * levels of such a GPU cannot be counted, and the other findings are known. The functions are pure
  * except for the log.
  */
-#ifndef REACH_MEASURE_KNOWLEDGE_H
-#define REACH_MEASURE_KNOWLEDGE_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -34,5 +33,3 @@ struct knowledge {
  * again. Returns STATUS_NO_MEMORY if memory runs out. */
 enum status knowledge_join(struct knowledge *k, const struct fingerprint *measured, bool quiet,
                            struct fingerprint *out, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* measure.h: one measurement of one GPU, from the start of a worker to a stored fingerprint. */
-#ifndef REACH_MEASURE_MEASURE_H
-#define REACH_MEASURE_MEASURE_H
+#pragma once
 
 #include "analysis/check.h"
 #include "analysis/drift.h"
@@ -76,5 +75,3 @@ struct quick_look {
 enum status verify_gpu(const struct measure_request *request, const struct fingerprint *fp,
                        struct check *out, struct quick_look *quick, nsec_t *probe_ns,
                        struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* measurement.h: the state of one measurement, for its caller. */
-#ifndef REACH_MEASURE_MEASUREMENT_H
-#define REACH_MEASURE_MEASUREMENT_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -42,5 +41,3 @@ struct measurement_counts {
     uint64_t done;
     uint64_t failed;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* order.h: puts the GPUs of a snapshot into the order of their indices. */
-#ifndef REACH_MEASURE_ORDER_H
-#define REACH_MEASURE_ORDER_H
+#pragma once
 
 #include "snapshot/snapshot.h"
 
@@ -10,5 +9,3 @@ struct pipeline;
  * the draft or its replacement. The mutex is held. */
 struct snapshot *pipeline_sort(struct pipeline *p, struct snapshot *take,
                                bool which[REACH_MAX_GPUS]);
-
-#endif

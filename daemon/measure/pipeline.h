@@ -18,8 +18,7 @@
  * check_every_s, each thread makes quick checks while no other process uses its GPU. Any thread may
  * call any function.
  */
-#ifndef REACH_MEASURE_PIPELINE_H
-#define REACH_MEASURE_PIPELINE_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -97,5 +96,3 @@ void pipeline_requeue(struct pipeline *p);
  * STATUS_NOT_FOUND for an unknown id. */
 enum status pipeline_measurement(struct pipeline *p, const char *id, struct measurement *out,
                                  struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  * The pipeline's mutex guards all mutable state: the measurements, the running workers, and the
  * order of published snapshots. It is never held while a thread waits for a worker or for the disk.
  */
-#ifndef REACH_MEASURE_PIPELINE_STATE_H
-#define REACH_MEASURE_PIPELINE_STATE_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/heartbeat.h"
@@ -76,5 +75,3 @@ const struct snapshot_gpu *gpu_thread_find(const struct gpu_thread *thread,
 /* Wakes the threads of all GPUs, because another thread may have to poll for lost GPUs. The mutex
  * is held. */
 void pipeline_wake_all(struct pipeline *p);
-
-#endif

@@ -1,8 +1,7 @@
 /* queue.h: the table of measurements. It is a plain structure without a lock, because the pipeline
  * has a lock.
  */
-#ifndef REACH_MEASURE_QUEUE_H
-#define REACH_MEASURE_QUEUE_H
+#pragma once
 
 #include "measure/pipeline.h"
 
@@ -39,5 +38,3 @@ void queue_end_cancelled(struct measurement *measurement, const struct err *why,
 void queue_count(const struct measurement_queue *queue, struct measurement_counts *out);
 /* Returns the number of queued measurements of this GPU. */
 uint32_t queue_count_waiting(const struct measurement_queue *queue, const char *uuid);
-
-#endif

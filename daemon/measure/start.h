@@ -1,6 +1,5 @@
 /* start.h: the first steps with a GPU: its draft, its thread, its first measurement. */
-#ifndef REACH_MEASURE_START_H
-#define REACH_MEASURE_START_H
+#pragma once
 
 #include "measure/pipeline.h"
 
@@ -24,5 +23,3 @@ void pipeline_remove(struct pipeline *p, struct snapshot *draft, uint32_t index)
 /* Publishes the GPUs whose fingerprints are in the store, until the driver is queried. The mutex is
  * not held. */
 enum status pipeline_publish_expected(struct pipeline *p, struct err *err);
-
-#endif

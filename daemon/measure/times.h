@@ -4,8 +4,7 @@
  * previous answer. The GPU works during a probe's time minus its time for memory. These are plain
  * counters for one thread.
  */
-#ifndef REACH_MEASURE_TIMES_H
-#define REACH_MEASURE_TIMES_H
+#pragma once
 
 #include "base/clock.h"
 #include "observe/observe.h"
@@ -36,5 +35,3 @@ void measure_times_add(struct measure_times *t, const struct observation *o);
 /* Writes the table at the level debug: a line for each row that has probes, a line with their sum,
  * and a line for the daemon. `uuid` names the GPU. */
 void measure_times_log(const struct measure_times *t, const char *uuid);
-
-#endif

@@ -6,8 +6,7 @@
  * daemon, the store contains it, the API serves it and tests/replay replays it. Its schema is
  * schema/json/observation.schema.json.
  */
-#ifndef REACH_OBSERVE_OBSERVE_H
-#define REACH_OBSERVE_OBSERVE_H
+#pragma once
 
 #include "types/identity_json.h"
 #include "base/json_writer.h"
@@ -126,5 +125,3 @@ double observation_read_sm_gbps(const struct observation *o, uint32_t p, uint32_
  * load of SM position `sm` after SM position `other` has walked. */
 double observation_mean(const struct observation *o, uint32_t p);
 double observation_mean_pair(const struct observation *o, uint32_t sm, uint32_t other);
-
-#endif

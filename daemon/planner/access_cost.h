@@ -6,8 +6,7 @@
  * a time that depends on the footprint only. An access costs the larger of the two
  * (docs/planner.md).
  */
-#ifndef REACH_PLANNER_ACCESS_COST_H
-#define REACH_PLANNER_ACCESS_COST_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "planner/basis.h"
@@ -81,5 +80,3 @@ struct maybe_f64 access_cost_naive_ns(const struct access_cost *p, uint64_t byte
  * its own window. All windows together have `bytes`. The result is 1 if the slowdown was not
  * measured. */
 double access_cost_by_group_slowdown(const struct access_cost *p, uint64_t bytes);
-
-#endif

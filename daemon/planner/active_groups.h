@@ -1,7 +1,6 @@
 /* active_groups.h: the SM groups that can get work, and the amount of work that each can do. The
  * functions are pure, allocate nothing, and may be called on any thread. */
-#ifndef REACH_PLANNER_ACTIVE_GROUPS_H
-#define REACH_PLANNER_ACTIVE_GROUPS_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -39,5 +38,3 @@ static inline bool active_groups_has(const struct active_groups *active,
 enum status placement_plan_for(const struct fingerprint *fp,
                                const struct placement_request *request, const bool *groups,
                                struct placement_answer *out, struct err *err);
-
-#endif

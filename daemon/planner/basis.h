@@ -1,7 +1,6 @@
 /* basis.h: the measurements that the cost of an access is based on. The functions are pure and may
  * be called on any thread. */
-#ifndef REACH_PLANNER_BASIS_H
-#define REACH_PLANNER_BASIS_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 
@@ -19,5 +18,3 @@ const char *basis_name(enum basis b); /* "none", "measured", "between", "scaled"
 /* Returns the basis of a number of this fingerprint: BASIS_SIMULATED instead of BASIS_MEASURED if
  * the GPU is simulated. */
 enum basis basis_of_origin(const struct fingerprint *fp, enum basis b);
-
-#endif

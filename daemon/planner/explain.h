@@ -1,8 +1,7 @@
 /* explain.h: checks whether the TLB is the bottleneck. It compares the observed speed of a job with
  * the prediction from the fingerprint. The functions are pure, allocate nothing, and may be called
  * on any thread. */
-#ifndef REACH_PLANNER_EXPLAIN_H
-#define REACH_PLANNER_EXPLAIN_H
+#pragma once
 
 #include "planner/strategy.h"
 
@@ -43,5 +42,3 @@ struct explain_answer {
  * for such accesses, the result is BOTTLENECK_CANNOT_SAY and not an error. */
 enum status explain_loss(const struct fingerprint *fp, const struct explain_request *request,
                          struct explain_answer *out, struct err *err);
-
-#endif

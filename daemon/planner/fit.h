@@ -6,8 +6,7 @@
  * cost of outgrowing that cache, and advice for the kernel. Every number is measured, and an
  * unknown number has a reason. docs/planner.md ("Fit") has the details.
  */
-#ifndef REACH_PLANNER_FIT_H
-#define REACH_PLANNER_FIT_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -70,5 +69,3 @@ struct fit_answer {
  * error. */
 enum status fit_plan(const struct fingerprint *fp, const struct fit_request *request,
                      struct fit_answer *out, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* format_size.h: sizes and rates for sentences. Two sizes differ in text if they differ in bytes.
  * The functions are pure and may be called on any thread. */
-#ifndef REACH_PLANNER_FORMAT_SIZE_H
-#define REACH_PLANNER_FORMAT_SIZE_H
+#pragma once
 
 #include "base/maybe.h"
 
@@ -18,5 +17,3 @@ void format_size_pair(uint64_t a, uint64_t b, char *out_a, char *out_b);
 /* Formats a rate: "4211 GB/s", "11.3 GB/s", "not known (not-measured)". Returns `out`, which needs
  * FORMAT_RATE_BYTES. */
 char *format_rate(struct maybe_f64 gbps, char *out);
-
-#endif

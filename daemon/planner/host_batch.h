@@ -3,8 +3,7 @@
  * together, so that a miss serves several of them. The functions are pure, allocate nothing, and
  * may be called on any thread.
  */
-#ifndef REACH_PLANNER_HOST_BATCH_H
-#define REACH_PLANNER_HOST_BATCH_H
+#pragma once
 
 #include "planner/access_cost.h"
 #include "planner/requests.h"
@@ -25,5 +24,3 @@ uint64_t host_batch_passes(const struct host_batch *b, double *out_ns);
 /* Returns the nanoseconds of one launch after a sort by address, without the sort. Each TLB entry
  * is then loaded once. Returns 0 if the time is not known or not worth a sort. */
 double host_batch_sorted_ns(const struct host_batch *b);
-
-#endif

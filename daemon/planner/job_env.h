@@ -14,8 +14,7 @@
  * `check` is the FNV-1a hash of everything before `,"check"`. It detects a truncated or edited
  * text, but does not protect from forgery.
  */
-#ifndef REACH_PLANNER_JOB_ENV_H
-#define REACH_PLANNER_JOB_ENV_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -51,5 +50,3 @@ char *job_env_variables(const struct fingerprint *fp, const char *id, struct err
  * are unknown. `out_id` needs FINGERPRINT_ID_BYTES. Returns STATUS_CORRUPT if the text was
  * truncated or changed, or a field is wrong, and STATUS_NOT_SUPPORTED for another version. */
 enum status job_env_read(const char *text, struct fingerprint *out, char *out_id, struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  * is the position divided by layout_touched_bytes. An allocation that is not touched is cut too,
  * but uses no part of a reach.
  */
-#ifndef REACH_PLANNER_LAYOUT_H
-#define REACH_PLANNER_LAYOUT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -61,5 +60,3 @@ struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t
  * is 0. */
 uint64_t layout_effective_bytes(const struct layout *l, double concentration, uint64_t reach_bytes,
                                 uint64_t bytes);
-
-#endif

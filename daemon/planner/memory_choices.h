@@ -7,8 +7,7 @@
  * kinds are interpolated from the regions that were probed (docs/planner.md, "Memory"). The speed
  * of a larger region is unknown.
  */
-#ifndef REACH_PLANNER_MEMORY_CHOICES_H
-#define REACH_PLANNER_MEMORY_CHOICES_H
+#pragma once
 
 #include "planner/strategy.h"
 
@@ -88,5 +87,3 @@ struct memory_answer {
  * memory, and STATUS_NOT_APPLICABLE if there is no choice. After an error `*out` is not valid. */
 enum status memory_choices_rank(const struct fingerprint *fp, const struct memory_request *request,
                                 struct memory_answer *out, struct err *err);
-
-#endif

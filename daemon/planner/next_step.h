@@ -1,8 +1,7 @@
 /* next_step.h: selects the next step for the user if a fingerprint lacks a number. Another
  * measurement is suggested only if it can find more. The functions are pure, allocate nothing, and
  * may be called on any thread. */
-#ifndef REACH_PLANNER_NEXT_STEP_H
-#define REACH_PLANNER_NEXT_STEP_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 
@@ -18,5 +17,3 @@ const char *next_step_full(const struct fingerprint *fp, enum reason why);
 /* Appends a blank and the text of next_step_full to `text` if the number is absent. */
 void next_step_append(const struct fingerprint *fp, struct maybe_f64 number, char *text,
                       size_t room);
-
-#endif

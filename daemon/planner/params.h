@@ -3,8 +3,7 @@
  * of openapi.yaml, the manual page, the completion of shells and the methods of the Python package
  * are generated from it (`make generated`). A new parameter is one row. The functions are pure and
  * may be called on any thread. */
-#ifndef REACH_PLANNER_PARAMS_H
-#define REACH_PLANNER_PARAMS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -94,5 +93,3 @@ const struct param_layout *param_layout(enum planner_function function);
 /* Checks that the real numbers of a request are in range. Returns STATUS_INVALID_ARGUMENT, with the
  * parameter in the message, if one is not. */
 enum status param_check(enum planner_function function, const void *request, struct err *err);
-
-#endif

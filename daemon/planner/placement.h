@@ -13,8 +13,7 @@
  * coarser. Windows are not longer than the reach less one entry, so they fit at any alignment of
  * the job's base address.
  */
-#ifndef REACH_PLANNER_PLACEMENT_H
-#define REACH_PLANNER_PLACEMENT_H
+#pragma once
 
 #include "types/access.h"
 #include "base/status.h"
@@ -111,5 +110,3 @@ enum status placement_scope(const struct fingerprint *fp, const struct scope_req
  * leaves a window empty or beyond the reach. */
 enum status placement_plan(const struct fingerprint *fp, const struct placement_request *request,
                            struct placement_answer *out, struct err *err);
-
-#endif

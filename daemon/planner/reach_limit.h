@@ -1,7 +1,6 @@
 /* reach_limit.h: reads the reach of an SM group and the speed of random reads from a fingerprint.
  * All answers start from these numbers. The functions are pure and may be called on any thread. */
-#ifndef REACH_PLANNER_REACH_LIMIT_H
-#define REACH_PLANNER_REACH_LIMIT_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -52,5 +51,3 @@ enum predict_column { PREDICT_NAIVE = 0, PREDICT_BY_GROUP };
  * the reason, if no curve was measured or the curve does not cover the size. */
 struct maybe_f64 predict_gbps(const struct throughput *t, enum predict_column column,
                               uint64_t bytes);
-
-#endif

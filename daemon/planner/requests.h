@@ -1,7 +1,6 @@
 /* requests.h: the requests that the planner answers. params.c describes each member and its
  * default. 0 stands for the default; only `bytes` has none. */
-#ifndef REACH_PLANNER_REQUESTS_H
-#define REACH_PLANNER_REQUESTS_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "planner/layout.h"
@@ -85,5 +84,3 @@ struct fit_request {
     uint32_t element_bytes;
     const char *fingerprint_id; /* may be NULL, as in job_request */
 };
-
-#endif

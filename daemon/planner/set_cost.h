@@ -5,8 +5,7 @@
  * read is linear in 1 / W between two measured lengths, like the time of translation
  * (access_cost.h).
  */
-#ifndef REACH_PLANNER_SET_COST_H
-#define REACH_PLANNER_SET_COST_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 
@@ -34,5 +33,3 @@ struct maybe_f64 set_cost_beyond_ns(const struct fingerprint *fp, enum set_sprea
  * was measured. */
 uint64_t set_cost_longest(const struct fingerprint *fp, enum set_spread spread);
 uint64_t set_cost_shortest(const struct fingerprint *fp, enum set_spread spread);
-
-#endif

@@ -6,8 +6,7 @@
  * allocation, cut by its own groups. Levels that all SMs share cannot be split; the answer reports
  * them.
  */
-#ifndef REACH_PLANNER_SPLIT_H
-#define REACH_PLANNER_SPLIT_H
+#pragma once
 
 #include "planner/placement.h"
 
@@ -58,5 +57,3 @@ struct split_answer {
  * has no groups or no reach. */
 enum status split_jobs(const struct fingerprint *fp, const struct split_request *request,
                        struct split_answer *out, struct err *err);
-
-#endif

@@ -14,8 +14,7 @@
  * The cost of a strategy is the cost of its bottleneck: the scan of positions, the input, memory or
  * translation. docs/planner.md has the formulas, the measurements and the assumptions.
  */
-#ifndef REACH_PLANNER_STRATEGY_H
-#define REACH_PLANNER_STRATEGY_H
+#pragma once
 
 #include "planner/basis.h"
 #include "planner/layout.h"
@@ -127,5 +126,3 @@ enum status strategy_sizes(uint32_t element_bytes, uint32_t transaction_bytes,
 /* Plans a job. Returns the errors of placement_plan. After an error `*out` is not valid. */
 enum status strategy_plan(const struct fingerprint *fp, const struct job_request *job,
                           struct strategy_answer *out, struct err *err);
-
-#endif

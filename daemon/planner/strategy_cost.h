@@ -1,8 +1,7 @@
 /* strategy_cost.h: computes the cost of each strategy, as a part of strategy_plan.c. The unit is a
  * nanosecond of the whole GPU per item. The functions are pure, allocate nothing, and may be called
  * on any thread. docs/planner.md explains the formulas. */
-#ifndef REACH_PLANNER_STRATEGY_COST_H
-#define REACH_PLANNER_STRATEGY_COST_H
+#pragma once
 
 #include "planner/access_cost.h"
 #include "planner/layout.h"
@@ -91,5 +90,3 @@ struct cost cost_partitioned(const struct costing *c, const struct placement_ans
 /* Returns the bytes per item that the strategy moves in the L2 cache or behind it and that naive
  * does not move. `readings` is the number of passes or windows. */
 double cost_extra_bytes(const struct costing *c, enum strategy s, uint64_t readings);
-
-#endif

@@ -7,8 +7,7 @@
  * extrapolated from the two longest sets. Without these measurements the strategy is not possible.
  * docs/planner.md ("Sides") has the details.
  */
-#ifndef REACH_PLANNER_STRATEGY_SIDES_H
-#define REACH_PLANNER_STRATEGY_SIDES_H
+#pragma once
 
 #include "planner/strategy_cost.h"
 
@@ -40,5 +39,3 @@ void sides_cost_read(const struct costing *c, bool in_reach, struct sides_cost *
  * the predicted speed. */
 void sides_text(const struct costing *c, const struct sides_cost *sides, struct maybe_f64 gbps,
                 char *out, size_t room);
-
-#endif

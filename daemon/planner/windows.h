@@ -1,8 +1,7 @@
 /* windows.h: assigns groups of SMs to windows, and cuts [0, bytes) into windows whose lengths are
  * in proportion to their SMs. The functions are pure, allocate nothing, and may be called on any
  * thread. */
-#ifndef REACH_PLANNER_WINDOWS_H
-#define REACH_PLANNER_WINDOWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ uint64_t windows_unit(uint64_t entry_bytes, uint64_t granularity_bytes, uint64_t
 
 /* Cuts the bytes into windows, and writes the length of each window to `lengths`. */
 struct windows_result windows_cut(const struct windows_request *request, uint64_t *lengths);
-
-#endif

@@ -1,7 +1,6 @@
 /* backend.h: the API's access to the rest of the daemon. Requests are answered from the store and
  * the pipeline. */
-#ifndef REACH_SERVICE_BACKEND_H
-#define REACH_SERVICE_BACKEND_H
+#pragma once
 
 #include "api/handlers/backend.h"
 #include "compare/reference.h"
@@ -16,5 +15,3 @@ struct backend {
 
 /* Returns the functions that the API calls. The result borrows `backend`. */
 struct api_backend backend_api(struct backend *backend);
-
-#endif

@@ -1,7 +1,6 @@
 /* http_threads.h: serves each socket with its own thread, so that clients that keep the TCP port
  * busy delay neither health probes nor the administrators at the Unix socket. */
-#ifndef REACH_SERVICE_HTTP_THREADS_H
-#define REACH_SERVICE_HTTP_THREADS_H
+#pragma once
 
 #include "api/handlers/backend.h"
 #include "base/clock.h"
@@ -32,5 +31,3 @@ bool http_threads_are_alive(struct http_threads *http_threads, char *out_stuck, 
 void http_threads_set_token(struct http_threads *http_threads, const char *token);
 /* Finishes pending answers (in at most 1 s) and closes everything. NULL is allowed. */
 void http_threads_close(struct http_threads *take);
-
-#endif

@@ -1,6 +1,5 @@
 /* listen.h: the sockets that the daemon serves. They are passed by systemd or created here. */
-#ifndef REACH_SERVICE_LISTEN_H
-#define REACH_SERVICE_LISTEN_H
+#pragma once
 
 #include "base/status.h"
 #include "config/config.h"
@@ -35,5 +34,3 @@ enum status listen_open(const struct config *config, struct listen_set *out, str
 enum status listen_check_local(const struct listen_set *set, struct err *err);
 /* Closes the sockets that are still in the set, and removes the Unix socket's name. */
 void listen_close(struct listen_set *set);
-
-#endif

@@ -1,8 +1,7 @@
 /* sd_notify.h: implements the service manager's protocol (sd_notify(3)). It sends the line of
  * `systemctl status`, and notifies the watchdog only while every thread is alive. Without a service
  * manager (NOTIFY_SOCKET) the functions do nothing. */
-#ifndef REACH_SERVICE_SD_NOTIFY_H
-#define REACH_SERVICE_SD_NOTIFY_H
+#pragma once
 
 #include "base/clock.h"
 #include "measure/pipeline.h"
@@ -35,5 +34,3 @@ void sd_notify_reloading(struct sd_notify *n);
  * own loop is alive, because it makes this call. */
 int sd_notify_due(struct sd_notify *n, struct pipeline *p, struct store_maintenance *k,
                   struct http_threads *http_threads);
-
-#endif

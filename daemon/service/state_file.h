@@ -1,6 +1,5 @@
 /* state_file.h: opens the state file of the configuration. */
-#ifndef REACH_SERVICE_STATE_FILE_H
-#define REACH_SERVICE_STATE_FILE_H
+#pragma once
 
 #include "config/config.h"
 #include "store/store.h"
@@ -15,5 +14,3 @@ enum status state_file_check(const struct config *config, struct err *err);
  * serves, a state file that cannot be written yet is no failure (store_open_degraded). The caller
  * owns `*out` (store_close). */
 enum status state_file_open(const struct config *config, struct store **out, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* store_maintenance.h: runs the thread that maintains the store (store.h) while the daemon runs. */
-#ifndef REACH_SERVICE_STORE_MAINTENANCE_H
-#define REACH_SERVICE_STORE_MAINTENANCE_H
+#pragma once
 
 #include "measure/pipeline.h"
 #include "store/store.h"
@@ -16,5 +15,3 @@ enum status store_maintenance_start(struct store *store, struct pipeline *pipeli
 bool store_maintenance_is_alive(struct store_maintenance *k);
 /* Ends the thread without finishing its work. NULL is allowed. */
 void store_maintenance_stop(struct store_maintenance *take);
-
-#endif

@@ -1,6 +1,5 @@
 /* token.h: reads the secret required for POST and DELETE from a file. */
-#ifndef REACH_SERVICE_TOKEN_H
-#define REACH_SERVICE_TOKEN_H
+#pragma once
 
 #include "base/status.h"
 
@@ -14,5 +13,3 @@ enum { TOKEN_MIN_CHARS = 16, TOKEN_MAX_CHARS = 256, TOKEN_BYTES = TOKEN_MAX_CHAR
  * optional line feed, and must not be readable by every user. Returns STATUS_INVALID_ARGUMENT, also
  * if there is no such file, or STATUS_IO. The error message never contains the token. */
 enum status token_load(const char *path, char out[TOKEN_BYTES], struct err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * GPU that is missing, that the driver cannot use, or that has become slower. A measurement that
  * failed beside other work is no problem. The functions are pure and may be called on any thread.
  */
-#ifndef REACH_SNAPSHOT_HEALTH_H
-#define REACH_SNAPSHOT_HEALTH_H
+#pragma once
 
 #include "snapshot/snapshot.h"
 
@@ -37,5 +36,3 @@ typedef void health_fn(void *self, enum health_kind kind, const struct snapshot_
 /* Visits the problems of a view: first those of the node, then those of each GPU in the order of
  * the indices. Returns the number of problems. */
 uint32_t health_visit(const struct snapshot *s, health_fn *visit, void *self);
-
-#endif

@@ -4,8 +4,7 @@
  * view, read it without a lock, and release it. A published view never changes. The last release
  * frees the view. All functions here may be called from any thread.
  */
-#ifndef REACH_SNAPSHOT_SNAPSHOT_H
-#define REACH_SNAPSHOT_SNAPSHOT_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -102,5 +101,3 @@ const struct snapshot_gpu *snapshot_find(const struct snapshot *s, const char *u
  * result is NULL, `*err` has the reason, or STATUS_OK for a node without GPUs. */
 const struct snapshot_gpu *snapshot_resolve(const struct snapshot *s, const char *name,
                                             struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* sqlite_error.h: makes the status and the message of a failed SQLite call. The message contains
  * the action, the file and the reason. The next step is the hint of the status, or a static
  * hint. */
-#ifndef REACH_SQLITE_SQLITE_ERROR_H
-#define REACH_SQLITE_SQLITE_ERROR_H
+#pragma once
 
 #include "base/status.h"
 
@@ -22,5 +21,3 @@ enum status sqlite_fail(const struct sqlite_use *use, sqlite3 *db, int rc, const
 
 /* Returns the status of a failed system call: no space, read-only, or I/O error. */
 enum status sqlite_errno_status(int error_number);
-
-#endif

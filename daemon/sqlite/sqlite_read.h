@@ -6,8 +6,7 @@
  * also works on a read-only file system. A writer that begins meanwhile is detected at the end
  * (sqlite_read_check).
  */
-#ifndef REACH_SQLITE_SQLITE_READ_H
-#define REACH_SQLITE_SQLITE_READ_H
+#pragma once
 
 #include "sqlite/sqlite_error.h"
 
@@ -30,5 +29,3 @@ enum status sqlite_read_open(const struct sqlite_use *use, const char *path, int
 /* Returns STATUS_CONFLICT if another process has written the file since it was opened. */
 enum status sqlite_read_check(const struct sqlite_use *use, const struct sqlite_read *r,
                               const char *path, struct err *err);
-
-#endif

@@ -18,8 +18,7 @@
  * retries until writing works. store_queue.h keeps in memory the records that could not be written.
  * docs/store.md has the guarantees and their tests.
  */
-#ifndef REACH_STORE_STORE_H
-#define REACH_STORE_STORE_H
+#pragma once
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -196,5 +195,3 @@ enum status store_forget(struct store *store, const char *uuid, struct err *err)
  * `*out` (observation_set_free). */
 enum status store_load_run(struct store *store, int64_t run, struct observation_set *out,
                            struct err *err);
-
-#endif

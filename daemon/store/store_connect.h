@@ -1,6 +1,5 @@
 /* store_connect.h: opens connections to a state file, which is refused, or migrated and ready. */
-#ifndef REACH_STORE_STORE_CONNECT_H
-#define REACH_STORE_STORE_CONNECT_H
+#pragma once
 
 #include "base/status.h"
 #include "sqlite/sqlite_read.h"
@@ -28,5 +27,3 @@ enum status store_connect_reader(const char *path, sqlite3 **out, struct err *er
  * no file, neither the database nor a file beside it. Returns STATUS_NOT_SUPPORTED if its schema is
  * not the newest. Other errors are the same as for sqlite_read_open. */
 enum status store_connect_read_only(const char *path, struct sqlite_read *out, struct err *err);
-
-#endif

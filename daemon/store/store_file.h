@@ -1,8 +1,7 @@
 /* store_file.h: the lock and the header of the state file. They are checked before SQLite opens the
  * file. Opening a database can already write to the file (a journal is rolled back, a log is
  * checkpointed). */
-#ifndef REACH_STORE_STORE_FILE_H
-#define REACH_STORE_STORE_FILE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -38,5 +37,3 @@ enum status store_file_quarantine_orphans(const char *path, struct err *err);
 
 /* Returns the status of a failed system call with a message: "cannot WHAT PATH: ...". */
 enum status store_file_fail(struct err *err, int error_number, const char *what, const char *path);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * A run belongs to one thread; any thread may have runs.
  */
-#ifndef REACH_STORE_STORE_QUEUE_H
-#define REACH_STORE_STORE_QUEUE_H
+#pragma once
 
 #include "store/store.h"
 
@@ -35,5 +34,3 @@ enum status store_run_finish(struct store *store, struct store_run *take,
 /* Ends a run like store_fail_run. Takes ownership of the run in any case. */
 enum status store_run_fail(struct store *store, struct store_run *take, const struct err *why,
                            struct err *err);
-
-#endif

@@ -7,8 +7,7 @@
  * is not known when that hash is made. `checksum` is a second hash over row_hash, that number, and
  * the columns that change later (0003_checksums.sql).
  */
-#ifndef REACH_STORE_STORE_ROWS_H
-#define REACH_STORE_STORE_ROWS_H
+#pragma once
 
 #define RUN_CHECKSUM         "reach_checksum(id, row_hash, state, ended_at, failure, failure_text)"
 #define OBSERVATION_CHECKSUM "reach_checksum(id, row_hash)"
@@ -32,5 +31,3 @@
     "OR EXISTS (SELECT 1 FROM fingerprint f WHERE f.run = knowledge.run AND f.id = knowledge.id "  \
     "AND f.document_hash = knowledge.document_hash)))"
 #define DAMAGE_IS_GOOD "(checksum = reach_checksum(found_at, kind, run, uuid))"
-
-#endif

@@ -1,6 +1,5 @@
 /* store_sql.h: wraps SQLite's calls. The caller holds the connection's mutex. */
-#ifndef REACH_STORE_STORE_SQL_H
-#define REACH_STORE_STORE_SQL_H
+#pragma once
 
 #include "base/status.h"
 #include "sqlite/sqlite_error.h"
@@ -58,5 +57,3 @@ enum status store_sql_end(sqlite3 *db, enum status so_far, struct err *err);
  * reach_checksum covers the type and value of each argument; reach_row_hash covers only the values,
  * without nulls. Returns an SQLite code. */
 int store_sql_add_functions(sqlite3 *db);
-
-#endif

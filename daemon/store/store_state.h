@@ -17,8 +17,7 @@
  *   store_sql.c         wraps SQLite's calls
  *   store_rows.h        the columns that the checksums of a row cover
  */
-#ifndef REACH_STORE_STORE_STATE_H
-#define REACH_STORE_STORE_STATE_H
+#pragma once
 
 #include "store/store.h"
 #include "store/store_queue.h"
@@ -152,5 +151,3 @@ enum status store_scrub(struct store *store, struct err *err);
 enum status store_scrub_count(sqlite3 *db, uint64_t *out_rows, uint64_t *out_bad, struct err *err);
 /* Deletes the rows beyond the limits. */
 enum status store_prune(struct store *store, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* access.h: kinds of random memory accesses of a job. Reads wait for data; an atomic waits for its
  * result and is carried out in the cache; a write waits for nothing. The kinds move different
  * amounts of memory and occupy translation for different times, so each is measured. */
-#ifndef REACH_TYPES_ACCESS_H
-#define REACH_TYPES_ACCESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,5 +11,3 @@ enum access { ACCESS_READ = 0, ACCESS_ATOMIC, ACCESS_WRITE, ACCESS_COUNT };
 const char *access_name(enum access a);
 /* Returns false if no access has this name or `name` is NULL; `*out` is then unchanged. */
 bool access_from_name(const char *name, enum access *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* identity.h: the identity of a GPU. It is a flat value that travels from the source to the last
  * client. A result belongs to the UUID and the serial, never to an index. */
-#ifndef REACH_TYPES_IDENTITY_H
-#define REACH_TYPES_IDENTITY_H
+#pragma once
 
 #include "base/maybe.h"
 
@@ -89,5 +88,3 @@ static inline bool identity_is_instance(const struct gpu_identity *id)
 
 /* Returns the name of what divides a GPU: "MIG", "MLOPart", or "nothing". */
 const char *identity_division(const struct gpu_identity *id);
-
-#endif

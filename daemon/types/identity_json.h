@@ -1,7 +1,6 @@
 /* identity_json.h: a GPU's identity in JSON, for observations, fingerprints and answers. A member
  * that the driver does not report is null. A number then also has a reason. */
-#ifndef REACH_TYPES_IDENTITY_JSON_H
-#define REACH_TYPES_IDENTITY_JSON_H
+#pragma once
 
 #include "types/identity.h"
 #include "base/json_reader.h"
@@ -16,5 +15,3 @@ void identity_json_write_members(struct json_writer *t, const struct gpu_identit
 
 /* Reads the object of `in`, which has just begun, and ends it. On failure `*out` is unspecified. */
 enum status identity_json_read(struct json_reader *in, struct gpu_identity *out);
-
-#endif

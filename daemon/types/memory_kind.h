@@ -15,8 +15,7 @@
  *                         CPU gather rows into pinned memory, and then the rows are copied
  *   peer                  device memory of another GPU of the node
  */
-#ifndef REACH_TYPES_MEMORY_KIND_H
-#define REACH_TYPES_MEMORY_KIND_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ bool memory_kind_from_name(const char *name, enum memory_kind *out);
 
 /* Returns whether the kind takes memory of the host. */
 bool memory_kind_is_host(enum memory_kind kind);
-
-#endif

@@ -1,8 +1,7 @@
 /* name_of.h: enumerators and their names, by the table of names of their type. It is shared with
  * libreach, which must not end its process. So the name of a value outside of the table is
  * "invalid". */
-#ifndef REACH_TYPES_NAME_OF_H
-#define REACH_TYPES_NAME_OF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ static inline bool name_find(const char *const *names, size_t count, const char 
     }
     return false;
 }
-
-#endif

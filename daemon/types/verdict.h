@@ -1,7 +1,6 @@
 /* verdict.h: the verdict on whether other work disturbed a measurement. It is a flat value that
  * travels with an observation, and with the conditions of a fingerprint. */
-#ifndef REACH_TYPES_VERDICT_H
-#define REACH_TYPES_VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ struct assessment {
     enum verdict verdict;
     char message[VERDICT_MESSAGE_BYTES]; /* reason of the verdict; "" if the verdict is clean */
 };
-
-#endif

@@ -3,8 +3,7 @@
  * A line is at most JSONL_MAX_BYTES long without its end. A longer line cannot be skipped safely,
  * so it ends the conversation. Every wait has a deadline and can be woken.
  */
-#ifndef REACH_WORKER_JSONL_H
-#define REACH_WORKER_JSONL_H
+#pragma once
 
 #include "base/clock.h"
 
@@ -59,5 +58,3 @@ enum jsonl_event jsonl_write(int fd, const char *line, size_t length,
 /* Parses one line as an object without duplicate names or trailing text. Returns NULL with a
  * message in `why` on failure; json_load_was_short() returns whether memory was short. */
 json_t *jsonl_parse(const char *line, size_t length, char *why, size_t why_size);
-
-#endif

@@ -1,6 +1,5 @@
 /* reap.h: waits for the end of a child process, but not for a process that hangs in a driver. */
-#ifndef REACH_WORKER_REAP_H
-#define REACH_WORKER_REAP_H
+#pragma once
 
 #include "base/clock.h"
 
@@ -21,5 +20,3 @@ void reap_leftovers(void);
 /* Writes a text like "was killed by SIGSEGV (Segmentation fault)" or "exited with code 3". Returns
  * `out`. */
 char *reap_describe(int status, char *out, size_t out_size);
-
-#endif

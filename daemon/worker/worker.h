@@ -16,8 +16,7 @@
  * cancellation, a broken message or the death of the worker puts the worker out of step. Every
  * later call then ends with that status, and the worker can only be stopped.
  */
-#ifndef REACH_WORKER_WORKER_H
-#define REACH_WORKER_WORKER_H
+#pragma once
 
 #include "base/clock.h"
 #include "gpu/gpu.h"
@@ -78,5 +77,3 @@ int worker_stop(struct worker *take, const struct worker_timeouts *timeouts);
  * the former is closed. Both descriptors are 3 if the daemon has started the worker. They are 0 and
  * 1 if a person drives it (`reachd --worker=stdio`). Returns the exit code. (worker_main.c) */
 int worker_main(int in_fd, int out_fd);
-
-#endif

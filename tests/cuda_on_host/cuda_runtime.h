@@ -4,8 +4,7 @@
  * result. Blocks run one after another. It is not a model of speed. Only one thread of the process
  * may use it at a time.
  */
-#ifndef CUDA_ON_HOST_H
-#define CUDA_ON_HOST_H
+#pragma once
 
 /* The checked longjmp of glibc refuses to change to another stack. */
 #undef _FORTIFY_SOURCE
@@ -303,5 +302,3 @@ static inline cudaError_t cudaGetLastError()
 {
     return cudaSuccess;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* backend.h: shared parts of the tests of the CUDA backend over the stand-in driver: a small GPU, a
  * probe of each kind, and the check for leaks. */
-#ifndef REACH_TESTS_FAKECUDA_BACKEND_H
-#define REACH_TESTS_FAKECUDA_BACKEND_H
+#pragma once
 
 #include "base/units.h"
 #include "gpu/gpu.h"
@@ -176,5 +175,3 @@ static inline double access_rate(struct gpu *gpu, const struct probe_spec *spec)
     probe_result_free(&r);
     return accesses;
 }
-
-#endif

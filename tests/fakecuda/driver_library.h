@@ -1,7 +1,6 @@
 /* driver_library.h: opens the stand-in driver in the folder of a test program, for its control
  * functions (fakecuda.h). */
-#ifndef REACH_TESTS_FAKECUDA_DRIVER_LIBRARY_H
-#define REACH_TESTS_FAKECUDA_DRIVER_LIBRARY_H
+#pragma once
 
 #include "tests/fakecuda/fakecuda.h"
 
@@ -55,5 +54,3 @@ static inline int driver_unload(void **state)
 {
     return dlclose(*state);
 }
-
-#endif

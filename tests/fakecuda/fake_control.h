@@ -1,6 +1,5 @@
 /* fake_control.h: the faults and settings of the stand-in driver. */
-#ifndef REACH_TESTS_FAKECUDA_FAKE_CONTROL_H
-#define REACH_TESTS_FAKECUDA_FAKE_CONTROL_H
+#pragma once
 
 #include "types/identity.h"
 #include "gpu/sim/sim_desc.h"
@@ -71,5 +70,3 @@ void control_uuid(const struct control *c, uint32_t board, unsigned char out_byt
 /* Returns the fault for use number `use` of `call` about GPU `gpu` (-1 means no GPU), or NULL. */
 const struct fault *control_fault(const struct control *c, enum fault_kind kind, const char *call,
                                   int gpu, uint64_t use);
-
-#endif

@@ -1,7 +1,6 @@
 /* fake_driver.h: the driver API that the stand-in exports, under the names of the real symbols.
  * reachd uses no other functions of the API. */
-#ifndef REACH_TESTS_FAKECUDA_FAKE_DRIVER_H
-#define REACH_TESTS_FAKECUDA_FAKE_DRIVER_H
+#pragma once
 
 #include "gpu/cuda/cuda_api.h"
 
@@ -98,5 +97,3 @@ cu_result cuGraphUpload(void *graph, cu_stream stream);
 cu_result cuGraphLaunch(void *graph, cu_stream stream);
 cu_result cuGraphDestroy(void *graph);
 cu_result cuGraphExecDestroy(void *graph);
-
-#endif

@@ -7,8 +7,7 @@
  * memory at the first copy to or from its mapping (fake_copy). Kernels do not read that host
  * memory.
  */
-#ifndef REACH_TESTS_FAKECUDA_FAKE_STATE_H
-#define REACH_TESTS_FAKECUDA_FAKE_STATE_H
+#pragma once
 
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/sim/sim_machine.h"
@@ -227,5 +226,3 @@ void fake_report_memory(int event, uint64_t address, uint64_t bytes);
 
 /* Returns how many clusters of this number of blocks fit at once, with one block per SM. */
 unsigned fake_clusters(int device, unsigned cluster_sms);
-
-#endif

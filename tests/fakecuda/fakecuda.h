@@ -1,7 +1,6 @@
 /* fakecuda.h: the control functions of the stand-in driver, beside the driver API. A test finds
  * these functions with dlsym. */
-#ifndef REACH_TESTS_FAKECUDA_FAKECUDA_H
-#define REACH_TESTS_FAKECUDA_FAKECUDA_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ void fakecuda_limit_runs(uint64_t bytes);
 /* Returns how often the driver call with this name was made, such as "cuMemMap". */
 typedef uint64_t fakecuda_uses_fn(const char *call);
 uint64_t fakecuda_uses(const char *call);
-
-#endif

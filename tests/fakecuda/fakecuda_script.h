@@ -5,8 +5,7 @@
  * thread. A launch takes `ns` nanoseconds and has only one dimension in a block. A launch returns
  * at once; another thread of the driver executes one launch after another, whatever their streams
  * are. */
-#ifndef REACH_TESTS_FAKECUDA_FAKECUDA_SCRIPT_H
-#define REACH_TESTS_FAKECUDA_FAKECUDA_SCRIPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -110,5 +109,3 @@ void fakecuda_enqueue(void (*run)(void *what), void *what);
 /* Waits until the GPU has done everything that it was given before. */
 typedef void fakecuda_drain_fn(void);
 void fakecuda_drain(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* fakenvtx.h: a copy of NVTX like the copies in programs. Its functions do nothing until a tool has
  * replaced them. Numbers of functions are places in the lists below, which have the order of NVTX.
  * Include this header in one file of a program. */
-#ifndef REACH_TESTS_FAKECUDA_FAKENVTX_H
-#define REACH_TESTS_FAKECUDA_FAKENVTX_H
+#pragma once
 
 #include "clients/profile/inject/nvtx_api.h"
 
@@ -140,5 +139,3 @@ static inline const void *fakenvtx_create_domain(const char *name)
         (const void *(*)(const char *))fakenvtx.core2[FAKENVTX_DOMAIN_CREATE_A];
     return function ? function(name) : NULL;
 }
-
-#endif

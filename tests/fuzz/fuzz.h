@@ -4,8 +4,7 @@
  * The other builds link it with replay.c, which runs the inputs under tests/fuzz/corpus/NAME in
  * `make check`. A target checks its demands with REACH_ASSERT (base/assert.h), which aborts.
  */
-#ifndef REACH_TESTS_FUZZ_FUZZ_H
-#define REACH_TESTS_FUZZ_FUZZ_H
+#pragma once
 
 #include "base/assert.h"
 
@@ -14,5 +13,3 @@
 
 /* Runs the target with these bytes. Returns 0, because libFuzzer reserves all other values. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#endif

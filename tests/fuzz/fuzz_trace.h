@@ -1,6 +1,5 @@
 /* fuzz_trace.h: the checks shared by the targets of the trace importers. */
-#ifndef REACH_TESTS_FUZZ_FUZZ_TRACE_H
-#define REACH_TESTS_FUZZ_FUZZ_TRACE_H
+#pragma once
 
 #include "fuzz.h"
 
@@ -54,5 +53,3 @@ static inline void fuzz_trace_import(fuzz_import_fn *import, const uint8_t *data
     free(written);
     free(copy);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* common.cuh: shared parts of the tests in CUDA. It has checks that end the program after an error,
  * random numbers from a counter, the SM of a thread, and functions of the driver. `mix`, `sm_id`
  * and `driver_symbol` are inline, so a test need not use all of them. */
-#ifndef REACH_TESTS_GPU_COMMON_CUH
-#define REACH_TESTS_GPU_COMMON_CUH
+#pragma once
 
 #include <cstdint>
 #include <cstdio>
@@ -49,5 +48,3 @@ static inline void *driver_symbol(const char *name)
     }
     return symbol;
 }
-
-#endif

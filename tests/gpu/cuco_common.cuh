@@ -1,8 +1,7 @@
 /* cuco_common.cuh: shared parts of the tests of cuCollections: keys, medians, the plan, and output.
  * The tests print "ok"/"not ok" lines, rows of a table that begin with "|", and one line of JSON.
  * test_cuco.py checks the numbers of the JSON. */
-#ifndef REACH_TESTS_GPU_CUCO_COMMON_CUH
-#define REACH_TESTS_GPU_CUCO_COMMON_CUH
+#pragma once
 
 #include "reach_key_windows.cuh"
 
@@ -158,5 +157,3 @@ struct scaled_windows {
     scaled_windows(const scaled_windows &) = delete;
     scaled_windows &operator=(const scaled_windows &) = delete;
 };
-
-#endif

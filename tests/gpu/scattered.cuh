@@ -1,7 +1,6 @@
 /* scattered.cuh: allocates memory whose adjacent virtual pieces are not adjacent in physical
  * memory, if the driver permits that for its handles. */
-#ifndef REACH_TESTS_GPU_SCATTERED_CUH
-#define REACH_TESTS_GPU_SCATTERED_CUH
+#pragma once
 
 #include "common.cuh"
 
@@ -33,5 +32,3 @@ static char *scattered_memory(uint64_t bytes, uint64_t run)
     CHECK(DRIVER(cuMemSetAccess)(base, bytes, &access, 1));
     return (char *)base;
 }
-
-#endif

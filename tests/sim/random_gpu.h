@@ -1,6 +1,5 @@
 /* random_gpu.h: descriptions of simulated GPUs that do not exist. */
-#ifndef REACH_TESTS_SIM_RANDOM_GPU_H
-#define REACH_TESTS_SIM_RANDOM_GPU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ struct random_gpu_class {
  * Noise is up to five cycles, and at most one load in a hundred is an outlier. The same seed gives
  * the same text. */
 void random_gpu(uint64_t seed, const struct random_gpu_class *class, char *out, size_t out_size);
-
-#endif

@@ -1,8 +1,7 @@
 /* sim_hierarchy.h: measures the data caches of a simulated GPU in the process of the test. It makes
  * the probes that the analysis requests, until the analysis requests no more. REACH_SHOW=1 prints
  * the result. */
-#ifndef REACH_TESTS_SIM_SIM_HIERARCHY_H
-#define REACH_TESTS_SIM_SIM_HIERARCHY_H
+#pragma once
 
 #include "analysis/caches/hierarchy.h"
 
@@ -14,5 +13,3 @@ typedef void (*sim_change_fn)(struct observation *o);
 void sim_hierarchy(const char *text, struct hierarchy_estimate *out);
 /* Measures like sim_hierarchy, but applies `change` to each answer; NULL means no change. */
 void sim_hierarchy_changed(const char *text, sim_change_fn change, struct hierarchy_estimate *out);
-
-#endif

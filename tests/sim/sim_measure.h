@@ -1,7 +1,6 @@
 /* sim_measure.h: one measurement of a simulated GPU in the process of the test: campaign, source
  * and analysis, without worker and store. It is a short form of the pipeline of the daemon. */
-#ifndef REACH_TESTS_SIM_SIM_MEASURE_H
-#define REACH_TESTS_SIM_SIM_MEASURE_H
+#pragma once
 
 #include "base/rng.h"
 #include "base/status.h"
@@ -48,5 +47,3 @@ enum { SIM_MEASURE_MAX_STATES = 4 };
 enum status sim_measure_beside(const char *const *texts, uint32_t count, struct rng *rng,
                                enum depth depth, struct sim_measure *out);
 void sim_measure_free(struct sim_measure *take);
-
-#endif

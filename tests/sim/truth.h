@@ -1,7 +1,6 @@
 /* truth.h: computes the result of a perfect measurement of a simulated GPU from the model, and
  * compares it with a fingerprint. Every number of the fingerprint is right, not sure, or wrong. */
-#ifndef REACH_TESTS_SIM_TRUTH_H
-#define REACH_TESTS_SIM_TRUTH_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "gpu/sim/sim_desc.h"
@@ -50,5 +49,3 @@ struct truth_score {
 /* Compares all levels, their sharing, and the windows that follow from them. */
 void truth_compare(const struct truth *truth, const struct fingerprint *fp,
                    struct truth_score *out);
-
-#endif

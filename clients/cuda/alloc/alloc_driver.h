@@ -4,8 +4,7 @@
  * The types mirror the used part of the public driver ABI, so a program builds without CUDA. Every
  * driver since CUDA 11.2 exports these symbols.
  */
-#ifndef REACH_CLIENTS_CUDA_ALLOC_DRIVER_H
-#define REACH_CLIENTS_CUDA_ALLOC_DRIVER_H
+#pragma once
 
 #include "clients/cuda/reach_alloc.h"
 
@@ -140,5 +139,3 @@ enum reach_alloc_status alloc_driver_check(const struct alloc_driver *driver, in
 
 void alloc_fail_text(struct reach_alloc_error *error, enum reach_alloc_status status,
                      const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-#endif

@@ -7,8 +7,7 @@
  *
  * All functions are called with the pool locked and its context current (alloc_enter).
  */
-#ifndef REACH_CLIENTS_CUDA_ALLOC_STATE_H
-#define REACH_CLIENTS_CUDA_ALLOC_STATE_H
+#pragma once
 
 #include "clients/cuda/alloc/alloc_driver.h"
 
@@ -160,5 +159,3 @@ struct alloc_touch {
 enum reach_alloc_status alloc_pages_touch(char *memory, uint64_t bytes,
                                           const struct alloc_touch *options,
                                           struct reach_alloc_error *error);
-
-#endif

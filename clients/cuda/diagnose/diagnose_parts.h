@@ -1,7 +1,6 @@
 /* diagnose_parts.h: the parts of one diagnosis, for reach_diagnose only. Each diagnosis belongs to
  * one thread. */
-#ifndef REACH_CLIENTS_CUDA_DIAGNOSE_PARTS_H
-#define REACH_CLIENTS_CUDA_DIAGNOSE_PARTS_H
+#pragma once
 
 #include "clients/cuda/alloc/alloc_driver.h"
 #include "clients/cuda/reach_diagnose.h"
@@ -84,5 +83,3 @@ enum reach_alloc_status read_ns(struct diagnose *d, enum diagnose_kernel kernel,
 
 /* diagnose_find.c: makes all findings that require reads. */
 enum reach_alloc_status find_all(struct diagnose *d, struct reach_alloc_error *error);
-
-#endif

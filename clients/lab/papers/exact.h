@@ -1,6 +1,5 @@
 /* exact.h: the examples of published papers whose results are exact. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_EXACT_H
-#define REACH_CLIENTS_LAB_PAPERS_EXACT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ bool pichai_exact(struct pichai_exact *out);
 
 /* Prints each example with its verdict. Returns an exit status (exit_status.h). */
 int exact_check(void);
-
-#endif

@@ -7,8 +7,7 @@
  *   gather    a warp reads rows of 128, 256 or 512 bytes, of several bags at a time
  *   grouping  each lane inserts its value into a bucket, then counts it there
  */
-#ifndef REACH_CLIENTS_LAB_TRACE_GEN_JOBS_H
-#define REACH_CLIENTS_LAB_TRACE_GEN_JOBS_H
+#pragma once
 
 #include "clients/lab/trace/rlt.h"
 
@@ -23,5 +22,3 @@ struct gen_job {
 
 /* Returns STATUS_INVALID_ARGUMENT if a member of `job` is out of range. */
 enum status gen_job(const struct gen_job *job, struct rlt_writer *out, struct err *err);
-
-#endif

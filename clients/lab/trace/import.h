@@ -6,8 +6,7 @@
  * accesses to textures and surfaces, and accesses to global memory without an address are also left
  * out. The trace contains their number. The message of STATUS_CORRUPT names the invalid line, or
  * the reason why no access was imported. */
-#ifndef REACH_CLIENTS_LAB_TRACE_IMPORT_H
-#define REACH_CLIENTS_LAB_TRACE_IMPORT_H
+#pragma once
 
 #include "clients/lab/trace/rlt.h"
 
@@ -40,5 +39,3 @@ enum status import_accelsim_kernel(FILE *in, uint32_t app, struct rlt_writer *ou
  * are unpacked. */
 enum status import_accelsim(const char *path, struct rlt_writer *out, struct import_counts *counts,
                             struct err *err);
-
-#endif

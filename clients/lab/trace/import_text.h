@@ -1,7 +1,6 @@
 /* import_text.h: reads the lines of a long text, numbers in them, and SASS opcodes. Only the
  * importers include this header. A line is valid until the next line is read. */
-#ifndef REACH_CLIENTS_LAB_TRACE_IMPORT_TEXT_H
-#define REACH_CLIENTS_LAB_TRACE_IMPORT_TEXT_H
+#pragma once
 
 #include "clients/lab/trace/import.h"
 
@@ -74,5 +73,3 @@ enum status import_end(const struct import_counts *counts, const char *what, str
 /* Returns x + y grid[0] + z grid[0] grid[1], or a number that is unique to the block if the grid is
  * unknown. */
 uint64_t block_number(const uint32_t grid[3], const uint32_t at[3]);
-
-#endif

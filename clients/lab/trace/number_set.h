@@ -1,6 +1,5 @@
 /* number_set.h: a hash table that numbers its keys in the order in which they are added. */
-#ifndef REACH_CLIENTS_LAB_TRACE_NUMBER_SET_H
-#define REACH_CLIENTS_LAB_TRACE_NUMBER_SET_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ struct number_set {
  * memory. */
 uint32_t number_set_add(struct number_set *s, uint64_t key);
 void number_set_free(struct number_set *take);
-
-#endif

@@ -1,6 +1,5 @@
 /* options.h: reads the options of the commands about traces from the front of their arguments. */
-#ifndef REACH_CLIENTS_LAB_TRACE_OPTIONS_H
-#define REACH_CLIENTS_LAB_TRACE_OPTIONS_H
+#pragma once
 
 #include "clients/lab/trace/trace.h"
 
@@ -34,5 +33,3 @@ FILE *option_open_file(struct option_list *l, const char *path);
 /* Loads a trace from a file or from stdin. Returns false after an error and reports the error. Free
  * `out` with trace_free in every case. */
 bool option_load_trace(struct option_list *l, const char *path, struct trace *out);
-
-#endif

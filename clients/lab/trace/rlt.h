@@ -4,8 +4,7 @@
  *
  * A line is an address divided by the granule of the file, which is 128 bytes or a larger power of
  * two. A writer or reader belongs to one thread. */
-#ifndef REACH_CLIENTS_LAB_TRACE_RLT_H
-#define REACH_CLIENTS_LAB_TRACE_RLT_H
+#pragma once
 
 #include "base/status.h"
 
@@ -126,5 +125,3 @@ struct rlt_tables {
     struct rlt_left_out left_out; /* sums; 0 in version 1, which does not have these numbers */
 };
 const struct rlt_tables *rlt_tables(const struct rlt_reader *r);
-
-#endif

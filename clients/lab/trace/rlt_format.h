@@ -1,7 +1,6 @@
 /* rlt_format.h: constants and encodings of .rlt. Only rlt_write.c and rlt_read.c include this
  * header. clients/cuda/reach_trace.cuh has its own copy. */
-#ifndef REACH_CLIENTS_LAB_TRACE_RLT_FORMAT_H
-#define REACH_CLIENTS_LAB_TRACE_RLT_FORMAT_H
+#pragma once
 
 #include "clients/lab/trace/rlt.h"
 
@@ -74,5 +73,3 @@ static inline uint32_t rlt_check(uint8_t type, const uint8_t *bytes, size_t coun
     }
     return (uint32_t)h;
 }
-
-#endif

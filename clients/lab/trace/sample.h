@@ -1,6 +1,5 @@
 /* sample.h: shortens a trace by whole thread blocks. */
-#ifndef REACH_CLIENTS_LAB_TRACE_SAMPLE_H
-#define REACH_CLIENTS_LAB_TRACE_SAMPLE_H
+#pragma once
 
 #include "clients/lab/trace/rlt.h"
 
@@ -10,5 +9,3 @@
  * its numbers of left-out accesses are reduced like the records. Returns STATUS_IO,
  * STATUS_NO_MEMORY, or STATUS_CORRUPT if the trace is damaged. */
 enum status sample_blocks(FILE *in, uint64_t every, FILE *out, struct err *err);
-
-#endif

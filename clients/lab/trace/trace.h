@@ -5,8 +5,7 @@
  *
  * A trace takes 12 bytes per record and 4 per line. A loaded trace is read-only and may be used by
  * any thread. */
-#ifndef REACH_CLIENTS_LAB_TRACE_TRACE_H
-#define REACH_CLIENTS_LAB_TRACE_TRACE_H
+#pragma once
 
 #include "base/json_writer.h"
 #include "clients/lab/trace/rlt.h"
@@ -72,5 +71,3 @@ uint64_t trace_position(const struct trace *t, uint64_t moved);
 void left_out_print(const struct rlt_left_out *l, uint64_t records, FILE *out);
 /* Writes "left_out": {"share", "copies", "textures", "unknown", "lost"} */
 void left_out_write(struct json_writer *t, const struct rlt_left_out *l, uint64_t records);
-
-#endif

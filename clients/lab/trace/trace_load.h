@@ -1,6 +1,5 @@
 /* trace_load.h: reads a whole .rlt file. */
-#ifndef REACH_CLIENTS_LAB_TRACE_TRACE_LOAD_H
-#define REACH_CLIENTS_LAB_TRACE_TRACE_LOAD_H
+#pragma once
 
 #include "clients/lab/trace/trace.h"
 
@@ -8,5 +7,3 @@
  * STATUS_NOT_APPLICABLE if the trace has no record, more than 2^32 lines, or touches more than 16
  * TiB. Free `out` with trace_free in every case. */
 enum status trace_load(FILE *in, struct trace *out, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* unpack.h: opens a file that may be compressed (.xz, .zst or .gz). The unpacking program runs in
  * parallel with the reader. */
-#ifndef REACH_CLIENTS_LAB_TRACE_UNPACK_H
-#define REACH_CLIENTS_LAB_TRACE_UNPACK_H
+#pragma once
 
 #include "base/status.h"
 
@@ -19,5 +18,3 @@ enum status unpack_open(const char *path, struct unpack *out, struct err *err);
 /* Closes the file. `s` and `err` are the result of reading it. Returns STATUS_NOT_SUPPORTED if the
  * program is not installed, STATUS_CORRUPT if the program failed, and `s` otherwise. */
 enum status unpack_close(struct unpack *u, enum status s, struct err *err);
-
-#endif

@@ -10,8 +10,7 @@
  * check tries each set that has wrong loads without that page. It takes the set with the fewest
  * wrong loads.
  */
-#ifndef REACH_CLIENTS_LAB_VALIDATE_LATENCY_REPLAY_H
-#define REACH_CLIENTS_LAB_VALIDATE_LATENCY_REPLAY_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -31,5 +30,3 @@ struct latency_score {
 enum status latency_replay(const struct observation_set *set, const struct fingerprint *fp,
                            const struct sim_desc *machine, struct latency_score *out,
                            struct err *err);
-
-#endif

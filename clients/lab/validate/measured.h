@@ -1,6 +1,5 @@
 /* measured.h: reads files of a folder like docs/measurements, and counts targets. */
-#ifndef REACH_CLIENTS_LAB_VALIDATE_MEASURED_H
-#define REACH_CLIENTS_LAB_VALIDATE_MEASURED_H
+#pragma once
 
 #include "base/status.h"
 #include "clients/lab/trace/unpack.h"
@@ -32,5 +31,3 @@ bool measured_observations(const char *folder, const char *name, struct unpack *
 typedef void measured_check(const char *folder, const char *name, struct measured_tally *tally);
 bool measured_each(const char *folder, const char *prefix, measured_check *check,
                    struct measured_tally *tally);
-
-#endif

@@ -1,7 +1,6 @@
 /* machine.h: derives the description of a simulated GPU from a fingerprint. The functions are pure.
  */
-#ifndef REACH_CLIENTS_LAB_WHATIF_MACHINE_H
-#define REACH_CLIENTS_LAB_WHATIF_MACHINE_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -18,5 +17,3 @@ enum status machine_from_fingerprint(const struct fingerprint *fp, struct sim_de
  * Returns false if the fingerprint lacks this footprint. */
 bool machine_data_cache(const struct fingerprint *fp, const struct sim_desc *machine,
                         struct sim_desc *out);
-
-#endif

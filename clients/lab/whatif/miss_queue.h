@@ -12,8 +12,7 @@
  *
  * Times are integers in picoseconds, so sums are exact and results repeat. Only what-if includes
  * this header. Only one thread may use a queue at a time. */
-#ifndef REACH_CLIENTS_LAB_WHATIF_MISS_QUEUE_H
-#define REACH_CLIENTS_LAB_WHATIF_MISS_QUEUE_H
+#pragma once
 
 #include "clients/lab/whatif/stream.h"
 #include "base/status.h"
@@ -54,5 +53,3 @@ uint64_t miss_queue_page_bytes(const struct fingerprint *fp, const struct sim_de
 enum status miss_queue_count(const struct miss_queue *q, const struct sim_desc *machine,
                              struct sim_mmu *mmu, const struct stream *s, size_t from, size_t to,
                              uint64_t *walks, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* random_reads.h: counts the misses of random reads of 128 bytes by all SMs of a simulated GPU. The
  * TLBs are filled first, so the counts are valid for a long job. The same arguments give the same
  * counts. */
-#ifndef REACH_CLIENTS_LAB_WHATIF_RANDOM_READS_H
-#define REACH_CLIENTS_LAB_WHATIF_RANDOM_READS_H
+#pragma once
 
 #include "base/status.h"
 #include "gpu/sim/sim_desc.h"
@@ -25,5 +24,3 @@ struct random_reads_misses {
 /* Returns STATUS_NO_MEMORY if out of memory. */
 enum status random_reads_count(const struct sim_desc *machine, const struct random_reads *reads,
                                struct random_reads_misses *out, struct err *err);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Only what-if includes this header. A stream takes 7 bytes per access. Only one thread may use a
  * stream at a time. */
-#ifndef REACH_CLIENTS_LAB_WHATIF_STREAM_H
-#define REACH_CLIENTS_LAB_WHATIF_STREAM_H
+#pragma once
 
 #include "clients/lab/trace/trace.h"
 #include "gpu/sim/sim_desc.h"
@@ -72,5 +71,3 @@ static inline void stream_append(struct stream *s, uint32_t unit, uint32_t sm, u
     s->sms[s->count] = (uint16_t)sm;
     s->classes[s->count++] = class;
 }
-
-#endif

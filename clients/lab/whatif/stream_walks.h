@@ -1,7 +1,6 @@
 /* stream_walks.h: counts the accesses of a stream that miss every TLB level. Only what-if includes
  * this header. Only one thread may use a stream at a time. */
-#ifndef REACH_CLIENTS_LAB_WHATIF_STREAM_WALKS_H
-#define REACH_CLIENTS_LAB_WHATIF_STREAM_WALKS_H
+#pragma once
 
 #include "clients/lab/whatif/miss_queue.h"
 #include "clients/lab/whatif/stream.h"
@@ -13,5 +12,3 @@
 enum status stream_walks_count(const struct stream *s, const struct sim_desc *machine,
                                const struct miss_queue *queue, bool cold, const size_t *ends,
                                uint32_t parts, uint64_t *walks, struct err *err);
-
-#endif

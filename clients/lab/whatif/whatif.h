@@ -5,8 +5,7 @@
  *
  * The same fingerprint, trace and options give the same answer. The functions may be called on any
  * thread. */
-#ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_H
-#define REACH_CLIENTS_LAB_WHATIF_WHATIF_H
+#pragma once
 
 #include "clients/lab/trace/trace.h"
 #include "clients/lab/whatif/whatif_answer.h"
@@ -19,5 +18,3 @@
 enum status whatif_ask(const struct fingerprint *fp, const struct trace *trace,
                        const struct whatif_options *options, struct whatif_answer *out,
                        struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* whatif_answer.h: the questions about a traced job, and the answer. */
-#ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_ANSWER_H
-#define REACH_CLIENTS_LAB_WHATIF_WHATIF_ANSWER_H
+#pragma once
 
 #include "clients/lab/trace/rlt.h"
 #include "planner/strategy.h"
@@ -69,5 +68,3 @@ struct whatif_answer {
     uint32_t row_count;      /* fastest row first, rows without a number last */
     struct whatif_row rows[WHATIF_MAX_ROWS];
 };
-
-#endif

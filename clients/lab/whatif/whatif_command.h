@@ -1,6 +1,5 @@
 /* whatif_command.h: reach-lab what-if. */
-#ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_COMMAND_H
-#define REACH_CLIENTS_LAB_WHATIF_WHATIF_COMMAND_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -10,5 +9,3 @@ int whatif_command(int argc, char **argv);
 
 /* Reads the file of a fingerprint. Returns STATUS_CORRUPT if it is no fingerprint. */
 enum status whatif_load_fingerprint(const char *path, struct fingerprint *out, struct err *err);
-
-#endif

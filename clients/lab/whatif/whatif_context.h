@@ -1,7 +1,6 @@
 /* whatif_context.h: the state of one what-if computation. Only whatif.c, whatif_rows.c and
  * whatif_place.c include this header. */
-#ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_CONTEXT_H
-#define REACH_CLIENTS_LAB_WHATIF_WHATIF_CONTEXT_H
+#pragma once
 
 #include "clients/lab/whatif/miss_queue.h"
 #include "clients/lab/whatif/stream.h"
@@ -35,5 +34,3 @@ static inline const struct miss_queue *whatif_miss_queue(const struct whatif_con
 {
     return c->models_inflight ? &c->miss_queue : NULL;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* whatif_rows.h: converts the walks of one question into a row of the answer. Only what-if includes
  * this header. */
-#ifndef REACH_CLIENTS_LAB_WHATIF_WHATIF_ROWS_H
-#define REACH_CLIENTS_LAB_WHATIF_WHATIF_ROWS_H
+#pragma once
 
 #include "clients/lab/whatif/whatif_context.h"
 
@@ -30,5 +29,3 @@ double whatif_memory_ns(const struct whatif_context *c);
 /* Sets ns, ns_at_worst and gbps of a row from the times of all accesses, in ns. */
 void whatif_set_times(const struct whatif_context *c, struct whatif_row *r, double ns,
                       double ns_at_worst);
-
-#endif

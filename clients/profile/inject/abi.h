@@ -4,8 +4,7 @@
  *
  * A launch is recorded in three ways at once. The set of pages and the counters of instructions are
  * exact for the whole launch. The records have the addresses of a sample of its thread blocks. */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_ABI_H
-#define REACH_CLIENTS_PROFILE_INJECT_ABI_H
+#pragma once
 
 #include <stdint.h>
 
@@ -59,5 +58,3 @@ struct profile_launch {
     uint32_t is_late;            /* set to 1 after the limit: the recording is partial */
     uint32_t run_shift, every;
 };
-
-#endif

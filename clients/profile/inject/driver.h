@@ -1,7 +1,6 @@
 /* driver.h: asks the CUDA driver, which the program has loaded, about GPUs and memory. Only the
  * thread of the writer calls the functions, because a callback must not call the driver. */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_DRIVER_H
-#define REACH_CLIENTS_PROFILE_INJECT_DRIVER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ char *driver_describe_gpus(void);
  * managed memory (memory.h). `context` is the CUcontext of the launch; `pages` are sorted page
  * numbers (abi.h). */
 void driver_locate(void *context, const uint64_t *pages, size_t count);
-
-#endif

@@ -1,8 +1,7 @@
 /* duty.h: bounds what the callbacks of launches cost a long program. After the first seconds, while
  * the program launches thousands of kernels per second, a thread enables these callbacks for a
  * second in ten only. */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_DUTY_H
-#define REACH_CLIENTS_PROFILE_INJECT_DUTY_H
+#pragma once
 
 #include "clients/profile/inject/sanitizer_api.h"
 
@@ -10,5 +9,3 @@
  * which launch callbacks stay enabled. Returns the result of the Sanitizer API, 0 for success.
  * Without a thread, the callbacks stay enabled. */
 int duty_start(const struct sanitizer_api *api, san_subscriber subscriber, uint64_t full_ns);
-
-#endif

@@ -2,8 +2,7 @@
  * that patches first closes the gate, waits until no other thread is inside a launch call, and then
  * waits until the GPU has finished all launches of the context. Each wait has a limit, because a
  * kernel may wait for a launch that the gate holds back; then nothing is patched. */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_GATE_H
-#define REACH_CLIENTS_PROFILE_INJECT_GATE_H
+#pragma once
 
 #include "clients/profile/inject/sanitizer_api.h"
 
@@ -36,5 +35,3 @@ bool gate_is_capturing(void);
  * launches never end would wait at each attempt, so attempts that fail become rare. */
 bool gate_close(san_context context);
 void gate_open(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* kernels.h: the table of the kernels that the program has launched: launches, times, and what to
  * do with the next launch. All functions may be called on any thread; the table has its own lock,
  * and no function calls the Sanitizer API. */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_KERNELS_H
-#define REACH_CLIENTS_PROFILE_INJECT_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -108,5 +107,3 @@ bool kernels_get(uint32_t i, struct kernel *out);
 
 /* Returns a number that grows with each launch, each time and each refusal. */
 uint64_t kernels_changes(void);
-
-#endif

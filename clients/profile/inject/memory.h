@@ -1,7 +1,6 @@
 /* memory.h: the allocations of the program, by address. The functions may be called on any thread.
  */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_MEMORY_H
-#define REACH_CLIENTS_PROFILE_INJECT_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void memory_locate(uint64_t address, const char *at);
 /* Copies allocation `i`, live or freed, to `*out`. Returns false if there are no more. A freed
  * allocation stays until another takes its place. */
 bool memory_get(uint32_t i, struct allocation *out);
-
-#endif

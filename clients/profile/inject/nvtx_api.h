@@ -3,8 +3,7 @@
  * the library in NVTX_INJECTION64_PATH at its first call, and passes the export tables of the copy
  * to InitializeInjectionNvtx2. A tool replaces functions in the tables; the other functions do
  * nothing. The structs below mirror NVTX, so no header of NVTX is needed to build. */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_NVTX_API_H
-#define REACH_CLIENTS_PROFILE_INJECT_NVTX_API_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ typedef const void *nvtx_get_table(uint32_t id);
 
 /* NVTX calls this function, and ignores a library for which it returns 0. */
 int InitializeInjectionNvtx2(nvtx_get_table *get_table);
-
-#endif

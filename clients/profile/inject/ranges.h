@@ -1,7 +1,6 @@
 /* ranges.h: the names of the NVTX ranges that a thread of the program is in. Frameworks name their
  * operators by such ranges. */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_RANGES_H
-#define REACH_CLIENTS_PROFILE_INJECT_RANGES_H
+#pragma once
 
 enum {
     RANGES_NAME_BYTES = 120, /* a longer name is cut */
@@ -13,5 +12,3 @@ enum {
  * its first comma, because PyTorch appends numbers ("aten::embedding, seq = 0"). The name is UTF-8
  * if the text of the program is. It is valid until this thread begins or ends a range. */
 const char *ranges_innermost(void);
-
-#endif

@@ -2,8 +2,7 @@
  * the buffer back. One launch of the process is recorded at a time. Callbacks of the Sanitizer API
  * call the functions, on any thread. A thread in a callback may hold locks of the driver, so a
  * thread of the recorder does all that could wait for them. */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_RECORDER_H
-#define REACH_CLIENTS_PROFILE_INJECT_RECORDER_H
+#pragma once
 
 #include "clients/profile/inject/abi.h"
 #include "clients/profile/inject/kernels.h"
@@ -75,5 +74,3 @@ bool recorder_has_context(san_context context);
 
 /* Records no more launches, because the process ends. Waits up to three seconds for a recording. */
 void recorder_end(void);
-
-#endif

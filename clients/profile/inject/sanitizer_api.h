@@ -2,8 +2,7 @@
  * The library (libsanitizer-public.so) is under NVIDIA's license, and each user has a copy in the
  * CUDA Toolkit or in a Python package, so no header of the API is needed to build. The structs
  * below mirror the members that versions 12.9 to 13.5 share. */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_SANITIZER_API_H
-#define REACH_CLIENTS_PROFILE_INJECT_SANITIZER_API_H
+#pragma once
 
 #include "base/status.h"
 
@@ -161,5 +160,3 @@ struct sanitizer_api {
 /* Loads the library `path`. Returns STATUS_NOT_FOUND if the library cannot be opened, and
  * STATUS_NOT_SUPPORTED if a function is missing. The library stays loaded. */
 enum status sanitizer_api_load(const char *path, struct sanitizer_api *out, struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* thread.h: starts the threads of the library in the program's process. */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_THREAD_H
-#define REACH_CLIENTS_PROFILE_INJECT_THREAD_H
+#pragma once
 
 #include "base/status.h"
 
@@ -12,5 +11,3 @@
  */
 enum status thread_start(void *(*run)(void *unused), const char *what, pthread_t *out_thread,
                          struct err *err);
-
-#endif

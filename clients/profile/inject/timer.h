@@ -3,8 +3,7 @@
  * waits for another launch of the program (NCCL) is not held up. The resolution is some
  * microseconds. All functions may be called on any thread, and in callbacks of the Sanitizer API.
  */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_TIMER_H
-#define REACH_CLIENTS_PROFILE_INJECT_TIMER_H
+#pragma once
 
 #include "clients/profile/inject/kernels.h"
 #include "clients/profile/inject/sanitizer_api.h"
@@ -44,5 +43,3 @@ void timer_wait(void);
 
 /* Forgets the memory of all contexts, because the process ends. There are no marks from now on. */
 void timer_end(void);
-
-#endif

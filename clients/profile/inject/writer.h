@@ -1,8 +1,7 @@
 /* writer.h: the thread that writes what was recorded: a trace (.rlt) of each recorded launch, and
  * recording-PID.json, which is written anew each second while something changes, so that a program
  * that is killed leaves one. The thread uses the driver only to describe GPUs and memory. */
-#ifndef REACH_CLIENTS_PROFILE_INJECT_WRITER_H
-#define REACH_CLIENTS_PROFILE_INJECT_WRITER_H
+#pragma once
 
 #include "clients/profile/inject/recorder.h"
 
@@ -22,5 +21,3 @@ void writer_count_reset(void);
 
 /* Writes the rest, and ends the thread. Returns after 30 seconds at the latest. */
 void writer_end(void);
-
-#endif

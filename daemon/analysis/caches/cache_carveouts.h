@@ -1,7 +1,6 @@
 /* cache_carveouts.h: finds the size of L1 beside other amounts of shared memory. The functions are
  * pure. */
-#ifndef REACH_ANALYSIS_CACHES_CACHE_CARVEOUTS_H
-#define REACH_ANALYSIS_CACHES_CACHE_CARVEOUTS_H
+#pragma once
 
 #include "analysis/caches/chase.h"
 
@@ -13,5 +12,3 @@ bool cache_carveouts_find(struct chase *c);
  * driver gave the walks another division than requested, and all carveouts become unknown
  * (REASON_DISAGREEMENT). Needs out->working_sets and out->shared. */
 void cache_carveouts_check(struct fingerprint *out);
-
-#endif

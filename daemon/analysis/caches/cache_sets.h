@@ -1,7 +1,6 @@
 /* cache_sets.h: finds the sets, ways and replacement of a private cache (docs/caches.md). The
  * functions are pure. */
-#ifndef REACH_ANALYSIS_CACHES_CACHE_SETS_H
-#define REACH_ANALYSIS_CACHES_CACHE_SETS_H
+#pragma once
 
 #include "analysis/caches/chase.h"
 
@@ -13,5 +12,3 @@ enum reason cache_sets_find(struct chase *c);
 /* Finds the replacement and the trace alone, if it is not clear at which line the cache ends. Needs
  * c->out->fits_bytes and c->line_bytes. Both may still be unknown after REASON_NONE. */
 enum reason cache_policy_find(struct chase *c);
-
-#endif

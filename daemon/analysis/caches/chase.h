@@ -1,7 +1,6 @@
 /* chase.h: the state of the search for one private cache of an SM (private_cache.c), and the probes
  * that walk the cache. The functions are pure. */
-#ifndef REACH_ANALYSIS_CACHES_CHASE_H
-#define REACH_ANALYSIS_CACHES_CHASE_H
+#pragma once
 
 #include "analysis/caches/walks.h"
 
@@ -40,5 +39,3 @@ double chase_slow_share(const struct observation *o, uint32_t p, double threshol
 
 /* Writes c->line_bytes to c->out, because this length is certain. */
 void chase_set_line(struct chase *c);
-
-#endif

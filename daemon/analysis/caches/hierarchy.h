@@ -24,8 +24,7 @@
  * latencies are measured after a sweep of other memory, which leaves nothing of the footprint in
  * the L2.
  */
-#ifndef REACH_ANALYSIS_CACHES_HIERARCHY_H
-#define REACH_ANALYSIS_CACHES_HIERARCHY_H
+#pragma once
 
 #include "analysis/caches/walks.h"
 
@@ -50,5 +49,3 @@ void l2_and_memory(struct cache_walks *w, struct cache_facts *l2, struct fingerp
 /* Both functions mark all numbers as unknown. */
 void cache_unknown(struct cache_facts *c, enum cache_kind kind, enum reason reason);
 void latency_unknown(struct fingerprint_latency *l, enum reason reason);
-
-#endif

@@ -1,7 +1,6 @@
 /* l2_size.h: finds how much of a footprint stays in the L2, which lines are evicted first, and how
  * long a line is. The functions are pure. */
-#ifndef REACH_ANALYSIS_CACHES_L2_SIZE_H
-#define REACH_ANALYSIS_CACHES_L2_SIZE_H
+#pragma once
 
 #include "analysis/caches/walks.h"
 
@@ -10,5 +9,3 @@
  * there is no size; the other results stay in `l2`. */
 enum reason l2_size_find(struct cache_walks *w, double threshold, double noise,
                          struct cache_facts *l2);
-
-#endif

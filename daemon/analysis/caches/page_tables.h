@@ -5,8 +5,7 @@
  * first load of each stretch then takes longer than the loads after it. Stretches are powers of two
  * long. The start of the first one is unknown, because only the distance of the pages is known.
  */
-#ifndef REACH_ANALYSIS_CACHES_PAGE_TABLES_H
-#define REACH_ANALYSIS_CACHES_PAGE_TABLES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ struct page_tables {
 enum { PAGE_TABLES_MOST = 4096 };
 void page_tables_find(const uint32_t *loads, uint32_t count, uint64_t stride_bytes,
                       double threshold, struct page_tables *out);
-
-#endif

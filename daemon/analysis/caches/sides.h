@@ -14,8 +14,7 @@
  * the places of a side in physical memory differ between allocations. So SMs have sides, and
  * addresses have none.
  */
-#ifndef REACH_ANALYSIS_CACHES_SIDES_H
-#define REACH_ANALYSIS_CACHES_SIDES_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
@@ -33,5 +32,3 @@ void sides_estimate(const struct observation_set *set, struct sides_estimate *ou
 
 /* Fills in out->l2; its values are "not measured" if a probe is missing. */
 void sides_derive(const struct observation_set *set, struct fingerprint *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* walks.h: functions for the analyses of CACHE observations. They find and request probes,
  * distinguish hits from misses, and find the elements of a cycle that miss. The functions are
  * pure. */
-#ifndef REACH_ANALYSIS_CACHES_WALKS_H
-#define REACH_ANALYSIS_CACHES_WALKS_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
@@ -81,5 +80,3 @@ uint32_t walks_missing(const struct walk_votes *v);
 /* Finds whether a cycle overflows the cache, by comparison with a cycle that fits for certain. */
 enum overflow { OVERFLOW_NO = 0, OVERFLOW_UNSURE, OVERFLOW_YES };
 enum overflow walks_overflow(const struct walk_votes *v, const struct walk_votes *fits);
-
-#endif

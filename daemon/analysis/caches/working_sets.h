@@ -5,8 +5,7 @@
  * keeps less data that SMs of both of its sides read. Each length is twice the previous one. There
  * are more lengths around the size of an L1, and around the size of the L2 that the driver reports.
  */
-#ifndef REACH_ANALYSIS_CACHES_WORKING_SETS_H
-#define REACH_ANALYSIS_CACHES_WORKING_SETS_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
@@ -18,5 +17,3 @@ uint32_t working_sets_missing(const struct observation_set *set, struct probe_sp
 
 /* Fills in out->working_sets, which stays empty without observations. */
 void working_sets_derive(const struct observation_set *set, struct fingerprint *out);
-
-#endif

@@ -14,8 +14,7 @@
  * A step that fits no triple of this kind is reported and is not taken for a level. Two levels that
  * overflow together, with no plateau between them, look like one.
  */
-#ifndef REACH_ANALYSIS_IMPORTED_CURVE_LEVELS_H
-#define REACH_ANALYSIS_IMPORTED_CURVE_LEVELS_H
+#pragma once
 
 #include "analysis/imported/mean_curve.h"
 #include "fingerprint/fingerprint.h"
@@ -51,5 +50,3 @@ struct curve_levels {
 
 /* Finds the levels, and marks the steps that a level explains. */
 void curve_levels_estimate(struct mean_curves *curves, struct curve_levels *out);
-
-#endif

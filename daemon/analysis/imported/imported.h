@@ -4,8 +4,7 @@
  * which SMs share a level. This module combines these results to a fingerprint. A number has the
  * same meaning as in a measurement.
  */
-#ifndef REACH_ANALYSIS_IMPORTED_IMPORTED_H
-#define REACH_ANALYSIS_IMPORTED_IMPORTED_H
+#pragma once
 
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
@@ -20,5 +19,3 @@ bool imported_is_in(const struct observation_set *set);
  * reported in the notes. May return STATUS_NO_MEMORY. */
 enum status imported_derive(const struct observation_set *set, struct fingerprint *out,
                             struct err *err);
-
-#endif

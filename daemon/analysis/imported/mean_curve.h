@@ -14,8 +14,7 @@
  * the scatter of neighboring points, and no less than two cycles. The reason is that the benchmarks
  * cut their means to whole cycles, in one or two places.
  */
-#ifndef REACH_ANALYSIS_IMPORTED_MEAN_CURVE_H
-#define REACH_ANALYSIS_IMPORTED_MEAN_CURVE_H
+#pragma once
 
 #include "base/status.h"
 #include "observe/observe.h"
@@ -64,5 +63,3 @@ void mean_curves_free(struct mean_curves *take);
 
 /* Returns the curve of this stride, or NULL. */
 struct mean_curve *mean_curves_at(struct mean_curves *curves, uint64_t stride_bytes);
-
-#endif

@@ -18,8 +18,7 @@
  * miss latency of the curve. These give the ratio of latencies in the sharing test and on the
  * curve.
  */
-#ifndef REACH_ANALYSIS_IMPORTED_MEAN_SHARING_H
-#define REACH_ANALYSIS_IMPORTED_MEAN_SHARING_H
+#pragma once
 
 #include "analysis/imported/curve_levels.h"
 #include "fingerprint/fingerprint.h"
@@ -39,5 +38,3 @@ struct mean_sharing {
  * REASON_DISAGREEMENT. */
 void mean_sharing_estimate(const struct observation_set *set, const struct curve_levels *levels,
                            struct mean_sharing *out);
-
-#endif

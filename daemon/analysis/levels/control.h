@@ -11,8 +11,7 @@
  * misses a process that takes entries less often than every ten thousand loads. Therefore results
  * are confirmed (sharing/confirm.h).
  */
-#ifndef REACH_ANALYSIS_LEVELS_CONTROL_H
-#define REACH_ANALYSIS_LEVELS_CONTROL_H
+#pragma once
 
 #include "analysis/levels/level_estimate.h"
 #include "observe/observe.h"
@@ -39,5 +38,3 @@ bool control_is_explained(const struct observation_set *set, const struct level_
 
 /* Returns the number of clean controls in the set. */
 uint32_t control_count(const struct observation_set *set);
-
-#endif

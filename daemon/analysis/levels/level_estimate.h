@@ -3,8 +3,7 @@
  * levels.c fills in the results of the sweep and of the entry tests, and refine.c fills in onset
  * and saturation.
  */
-#ifndef REACH_ANALYSIS_LEVELS_LEVEL_ESTIMATE_H
-#define REACH_ANALYSIS_LEVELS_LEVEL_ESTIMATE_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
@@ -79,5 +78,3 @@ static inline uint64_t level_pages_beyond(uint64_t full_pages)
 {
     return full_pages + full_pages / 4 + 1;
 }
-
-#endif

@@ -14,8 +14,7 @@
  * Thresholds are relative to it, because two probes may be backed by different lines of memory, at
  * other distances from the SM.
  */
-#ifndef REACH_ANALYSIS_LEVELS_LEVELS_H
-#define REACH_ANALYSIS_LEVELS_LEVELS_H
+#pragma once
 
 #include "analysis/levels/level_estimate.h"
 
@@ -52,5 +51,3 @@ const struct observation *levels_find_sweep(const struct observation_set *set,
 /* Returns the first CHASE observation with this stride and these points, or NULL. */
 const struct observation *levels_find_chase(const struct observation_set *set,
                                             const struct probe_spec *spec);
-
-#endif

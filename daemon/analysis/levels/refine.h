@@ -3,8 +3,7 @@
  *
  * refine_plan.h chooses the footprints that are walked.
  */
-#ifndef REACH_ANALYSIS_LEVELS_REFINE_H
-#define REACH_ANALYSIS_LEVELS_REFINE_H
+#pragma once
 
 #include "analysis/levels/level_estimate.h"
 
@@ -17,5 +16,3 @@ void refine_derive(const struct observation_set *set, struct level_estimate *lev
  * its own. */
 bool refine_fits(const struct observation *o, uint32_t point, double penalty_cycles);
 bool refine_misses(const struct observation *o, uint32_t point, double penalty_cycles);
-
-#endif

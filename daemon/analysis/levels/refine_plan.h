@@ -4,8 +4,7 @@
  * A refinement is a CHASE at a stride of one entry. It has a reference and up to three points
  * between the most pages known to fit and the fewest known not to fit.
  */
-#ifndef REACH_ANALYSIS_LEVELS_REFINE_PLAN_H
-#define REACH_ANALYSIS_LEVELS_REFINE_PLAN_H
+#pragma once
 
 #include "analysis/levels/level_estimate.h"
 
@@ -32,5 +31,3 @@ bool refine_plan_onset_is_fine(const struct level_estimate *level);
 /* Returns whether the saturation is known to one page in 128. It stays wider if further probes do
  * not help. */
 bool refine_plan_saturation_is_fine(const struct level_estimate *level);
-
-#endif

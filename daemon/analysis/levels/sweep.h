@@ -15,8 +15,7 @@
  * leads from one plateau to a higher one. The share of slow loads shows the beginning and the end
  * of a step.
  */
-#ifndef REACH_ANALYSIS_LEVELS_SWEEP_H
-#define REACH_ANALYSIS_LEVELS_SWEEP_H
+#pragma once
 
 #include "observe/observe.h"
 
@@ -50,5 +49,3 @@ double sweep_page_median(const uint32_t *loads, uint64_t samples, uint64_t pages
 
 /* Returns the share (0..1) of the loads of one point that took longer than `threshold_cycles`. */
 double sweep_share_above(const struct observation *o, uint32_t point, double threshold_cycles);
-
-#endif

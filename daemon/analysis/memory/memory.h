@@ -10,8 +10,7 @@
  *
  * The campaign, which requests missing probes, and the analysis share the estimate.
  */
-#ifndef REACH_ANALYSIS_MEMORY_MEMORY_H
-#define REACH_ANALYSIS_MEMORY_MEMORY_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
@@ -104,5 +103,3 @@ uint64_t memory_host_range(uint64_t allowed);
 /* Fills in out->memory, which must be empty; its partition must be filled in. It stays empty if no
  * kind was probed. */
 void memory_derive(const struct observation_set *set, struct fingerprint *out);
-
-#endif

@@ -6,8 +6,7 @@
  * each distance, and the cycles must be a straight line over the passes. Loads of 8 and 16 bytes
  * then check the model, and many loads in flight give the bytes per cycle.
  */
-#ifndef REACH_ANALYSIS_ONCHIP_BANKS_H
-#define REACH_ANALYSIS_ONCHIP_BANKS_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
@@ -27,5 +26,3 @@ uint32_t banks_missing(const struct observation_set *set, struct probe_spec *out
  * cycles, or if two models explain them equally well. The speed is unknown (too-little-data) if it
  * still grows with the most loads in flight. */
 void banks_derive(const struct observation_set *set, struct fingerprint *out);
-
-#endif

@@ -7,8 +7,7 @@
  * together. Sets that give another sum for some size are not complete. If the union of two sets
  * gave the same sums, the sets are not certain.
  */
-#ifndef REACH_ANALYSIS_ONCHIP_CLUSTERS_H
-#define REACH_ANALYSIS_ONCHIP_CLUSTERS_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
@@ -22,5 +21,3 @@ uint32_t clusters_missing(const struct observation_set *set, struct probe_spec *
  * (disagreement). GPCs are absent if no sets explain the counts (irregular), or if several sets do
  * (no-contrast). */
 void clusters_derive(const struct observation_set *set, struct fingerprint *out);
-
-#endif

@@ -16,8 +16,7 @@
  * A quiet measurement confirms once. If an observation was disturbed or interrupted, two
  * confirmations must agree, and every row of pairs needs a second vote.
  */
-#ifndef REACH_ANALYSIS_SHARING_CONFIRM_H
-#define REACH_ANALYSIS_SHARING_CONFIRM_H
+#pragma once
 
 #include "analysis/sharing/window_level.h"
 
@@ -47,5 +46,3 @@ enum confirmation confirm_saturation(const struct observation_set *set,
 /* Returns the observation of a row of pairs about level `k` that needs a second vote, or NULL. */
 const struct observation *confirm_pairs(const struct observation_set *set,
                                         const struct structure *s, uint32_t k);
-
-#endif

@@ -5,8 +5,7 @@
  * 4.2, figures 7 and 12. It inserts the fewest hypothetical SMs that make the sharing pattern
  * regular. Its only input is the groups of SMs that share a level, in the order of the SM ids.
  */
-#ifndef REACH_ANALYSIS_SHARING_FLOORPLAN_H
-#define REACH_ANALYSIS_SHARING_FLOORPLAN_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 
@@ -15,5 +14,3 @@
  * concluded. A pattern that no regular die explains is "irregular"; losses that leave no trace are
  * not observable. `topology` must be valid for fingerprint_check. */
 void floorplan_derive(uint32_t sm_count, struct topology *topology);
-
-#endif

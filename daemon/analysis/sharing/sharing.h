@@ -15,8 +15,7 @@
  * leave a doubt, the pivot needs more votes. After fifteen votes the pages alone decide. If the
  * pages leave a doubt too, the SMs that share the level are unknown.
  */
-#ifndef REACH_ANALYSIS_SHARING_SHARING_H
-#define REACH_ANALYSIS_SHARING_SHARING_H
+#pragma once
 
 #include "analysis/levels/level_estimate.h"
 #include "fingerprint/fingerprint.h"
@@ -80,5 +79,3 @@ int sharing_probed_level(const struct probe_spec *spec, uint32_t sm_count,
 
 /* Writes the SM ids of the GPU in the observations. Returns 0 if there are none. */
 uint32_t sharing_sm_ids(const struct observation_set *set, uint16_t *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* window_level.h: finds the TLB level that limits the window of a group. The functions are pure.
  * The analysis, which reports this level, and the campaign, which measures throughput with it,
  * share the functions. */
-#ifndef REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
-#define REACH_ANALYSIS_SHARING_WINDOW_LEVEL_H
+#pragma once
 
 #include "analysis/levels/level_estimate.h"
 #include "analysis/sharing/sharing.h"
@@ -31,5 +30,3 @@ enum { SHARING_SAMPLE = 8 };
 struct maybe_u64 structure_reach_bytes(const struct structure *s);
 /* Returns the longest window that fits with any alignment of its base: the reach less one entry. */
 struct maybe_u64 structure_recommended_bytes(const struct structure *s);
-
-#endif

@@ -10,8 +10,7 @@
  *           entry leave together. Half of the parts also fit if sets are chosen by the low bits of
  *           the page number, but then neighbors are in different sets
  */
-#ifndef REACH_ANALYSIS_STRUCTURE_SECTORED_H
-#define REACH_ANALYSIS_STRUCTURE_SECTORED_H
+#pragma once
 
 #include "analysis/structure/traces.h"
 #include "analysis/sharing/window_level.h"
@@ -33,5 +32,3 @@ struct sectored_estimate {
  * requested. */
 void sectored_estimate(const struct observation_set *set, const struct structure *s, uint32_t k,
                        struct sectored_estimate *out);
-
-#endif

@@ -20,8 +20,7 @@
  * from one start; from another start it is not the first to overflow. So if the first step is
  * unlike the others, three more starts are walked.
  */
-#ifndef REACH_ANALYSIS_STRUCTURE_SETS_H
-#define REACH_ANALYSIS_STRUCTURE_SETS_H
+#pragma once
 
 #include "analysis/structure/traces.h"
 #include "analysis/sharing/window_level.h"
@@ -49,5 +48,3 @@ uint64_t sets_control_pages(const struct level_estimate *level);
  * to the SM, because their hits would hide its own. */
 void sets_estimate_all(const struct observation_set *set, const struct structure *s,
                        struct sets_estimate *out);
-
-#endif

@@ -6,8 +6,7 @@
  * and Chu 2016, section 4.2. Each load is a vote: a hit, a miss, or nothing if it took far longer
  * than a miss. The weight of a page's votes follows from the control, in which every load hits.
  */
-#ifndef REACH_ANALYSIS_STRUCTURE_TRACES_H
-#define REACH_ANALYSIS_STRUCTURE_TRACES_H
+#pragma once
 
 #include "observe/observe.h"
 
@@ -111,5 +110,3 @@ void steps_find(const struct cycle *cycles, uint32_t count, struct steps *out);
 bool steps_first_is_special(const struct steps *steps);
 /* Returns whether all steps but the first add the same number of pages. */
 bool steps_others_are_equal(const struct steps *steps);
-
-#endif

@@ -8,8 +8,7 @@
  * the greatest possible length, and of lengths between. The search ends when two lengths that
  * differ by a factor of two have different prices: the longer one is the frame.
  */
-#ifndef REACH_ANALYSIS_THROUGHPUT_CONTIGUITY_H
-#define REACH_ANALYSIS_THROUGHPUT_CONTIGUITY_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
@@ -31,5 +30,3 @@ void contiguity_estimate(const struct observation_set *set, struct maybe_u64 rea
 /* Fills in out->contiguity, which is not measured if a probe is missing. */
 void contiguity_derive(const struct observation_set *set, struct maybe_u64 reach_bytes,
                        struct fingerprint *out);
-
-#endif

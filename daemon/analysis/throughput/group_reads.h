@@ -9,8 +9,7 @@
  *
  * The campaign that schedules the probes and the analysis that reads them share these definitions.
  */
-#ifndef REACH_ANALYSIS_THROUGHPUT_GROUP_READS_H
-#define REACH_ANALYSIS_THROUGHPUT_GROUP_READS_H
+#pragma once
 
 #include "analysis/sharing/window_level.h"
 #include "fingerprint/fingerprint.h"
@@ -40,5 +39,3 @@ void group_reads_missing(const struct observation_set *set, const struct structu
  * filled in. */
 void group_reads_derive(const struct observation_set *set, const struct structure *s,
                         struct topology *out);
-
-#endif

@@ -10,8 +10,7 @@
  * window. Over longer windows the translations of a group would be the limit, not memory
  * (docs/shared-memory.md).
  */
-#ifndef REACH_ANALYSIS_THROUGHPUT_PARALLEL_H
-#define REACH_ANALYSIS_THROUGHPUT_PARALLEL_H
+#pragma once
 
 #include "analysis/sharing/window_level.h"
 #include "fingerprint/fingerprint.h"
@@ -26,5 +25,3 @@ bool parallel_missing(const struct observation_set *set, const struct structure 
  * still faster than the next fewer. */
 void parallel_derive(const struct observation_set *set, const struct structure *s,
                      struct fingerprint *out);
-
-#endif

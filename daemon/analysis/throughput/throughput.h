@@ -7,8 +7,7 @@
  * reaches. Several times the L2 must lie behind the range, or hits in L2 would inflate the plateau.
  * A READ observation with idle SMs measures groups (group_reads.h).
  */
-#ifndef REACH_ANALYSIS_THROUGHPUT_THROUGHPUT_H
-#define REACH_ANALYSIS_THROUGHPUT_THROUGHPUT_H
+#pragma once
 
 #include "fingerprint/fingerprint.h"
 #include "observe/observe.h"
@@ -68,5 +67,3 @@ extern const struct rate_kind rate_kinds[RATE_KINDS];
 /* Fills in out->throughput.rates, which must be empty. Needs the partition and windows.reach_bytes.
  * The rates stay empty without observations of other kinds. */
 void rates_derive(const struct observation_set *set, struct fingerprint *out);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Only the worker process loads the library, and one thread at a time calls it.
  */
-#ifndef REACH_GPU_CUDA_CUDA_API_H
-#define REACH_GPU_CUDA_CUDA_API_H
+#pragma once
 
 #include "base/status.h"
 
@@ -235,5 +234,3 @@ enum status cuda_api_check(const struct cuda_api *api, cu_result r, const char *
 /* Calls a function of the driver and returns the status of cuda_api_check. */
 #define CUDA_CALL(api, err, function, ...)                                                         \
     cuda_api_check(api, (api)->function(__VA_ARGS__), #function, err)
-
-#endif

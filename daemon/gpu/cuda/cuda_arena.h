@@ -22,8 +22,7 @@
  *
  * All memory is zero. One thread uses an arena.
  */
-#ifndef REACH_GPU_CUDA_CUDA_ARENA_H
-#define REACH_GPU_CUDA_CUDA_ARENA_H
+#pragma once
 
 #include "base/clock.h"
 #include "gpu/cuda/cuda_api.h"
@@ -106,5 +105,3 @@ enum status cuda_arena_open_runs(struct cuda_arena *arena, const struct probe_sp
 
 /* Returns the device memory of the arena, including the longest run. */
 uint64_t cuda_arena_device_bytes(const struct cuda_arena *arena);
-
-#endif

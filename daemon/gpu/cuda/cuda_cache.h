@@ -1,6 +1,5 @@
 /* cuda_cache.h: runs CACHE on the device. It is internal to the cuda source. */
-#ifndef REACH_GPU_CUDA_CUDA_CACHE_H
-#define REACH_GPU_CUDA_CUDA_CACHE_H
+#pragma once
 
 #include "gpu/cuda/cuda_launch.h"
 
@@ -11,5 +10,3 @@ unsigned cuda_cache_most_shared(const struct cuda_probe *p);
  * Returns STATUS_GPU_BUSY if an SM has no block. */
 enum status cuda_cache_run(const struct cuda_probe *p, const struct probe_spec *spec,
                            cu_deviceptr base, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* cuda_gather.h: runs a READ of MEMORY_HOST_GATHERED. Threads of the CPU gather rows into pinned
  * memory, and the driver copies them to the device, as jobs without access to the table do. It is
  * internal to the cuda source. */
-#ifndef REACH_GPU_CUDA_CUDA_GATHER_H
-#define REACH_GPU_CUDA_CUDA_GATHER_H
+#pragma once
 
 #include "gpu/cuda/cuda_launch.h"
 #include "gpu/cuda/cuda_memory.h"
@@ -12,5 +11,3 @@
  * gathered rows, divided evenly among the SMs. Returns the errors of the copies. */
 enum status cuda_gather_run(const struct cuda_probe *p, const struct cuda_memory *memory,
                             const struct probe_spec *spec, uint32_t *values, struct err *err);
-
-#endif

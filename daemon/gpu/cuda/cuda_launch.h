@@ -10,8 +10,7 @@
  *     32 KiB   read: lines, started, ended of each SM
  *     64 KiB   values
  */
-#ifndef REACH_GPU_CUDA_CUDA_LAUNCH_H
-#define REACH_GPU_CUDA_CUDA_LAUNCH_H
+#pragma once
 
 #include "base/clock.h"
 #include "gpu/cuda/cuda_api.h"
@@ -109,5 +108,3 @@ enum status cuda_launch(const struct cuda_probe *p, enum cuda_kernel kernel, uns
 /* Returns the number of clusters of this size that the GPU runs at a time. Returns 0, without an
  * error, if the GPU does not run clusters of that size. */
 unsigned cuda_launch_clusters(const struct cuda_probe *p, unsigned cluster_sms);
-
-#endif

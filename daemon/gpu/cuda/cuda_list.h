@@ -1,8 +1,7 @@
 /* cuda_list.h: the GPUs of the node and their identities. A MIG instance counts as a GPU. The
  * driver shows an instance only to a process that names it before its first call of the driver. One
  * thread calls these functions. */
-#ifndef REACH_GPU_CUDA_CUDA_LIST_H
-#define REACH_GPU_CUDA_CUDA_LIST_H
+#pragma once
 
 #include "gpu/cuda/cuda_api.h"
 #include "gpu/cuda/nvml.h"
@@ -26,5 +25,3 @@ enum status cuda_identify_uuid(const struct cuda_api *api, cu_device device,
 /* Reads the whole identity. Makes `nvml` (may be NULL) refer to this device. */
 enum status cuda_identify(const struct cuda_api *api, struct nvml *nvml, cu_device device,
                           struct gpu_identity *out, struct err *err);
-
-#endif

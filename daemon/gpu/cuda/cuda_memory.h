@@ -11,8 +11,7 @@
  * names, otherwise on the node nearest to the device if the process may use its CPUs. The CPU
  * gathers from a range of MEMORY_HOST_REGISTERED. One thread uses it.
  */
-#ifndef REACH_GPU_CUDA_CUDA_MEMORY_H
-#define REACH_GPU_CUDA_CUDA_MEMORY_H
+#pragma once
 
 #include "gpu/cuda/cuda_arena.h"
 #include "gpu/cuda/host_pieces.h"
@@ -62,5 +61,3 @@ enum status cuda_memory_use(struct cuda_memory *m, const struct probe_spec *spec
 int cuda_memory_node(const struct cuda_memory *m);
 /* Releases all ranges. There may be no range. */
 void cuda_memory_close(struct cuda_memory *m);
-
-#endif

@@ -1,7 +1,6 @@
 /* cuda_onchip.h: runs SHARED and PEER on the device. They touch no memory of the GPU. The module is
  * internal to the cuda source. */
-#ifndef REACH_GPU_CUDA_CUDA_ONCHIP_H
-#define REACH_GPU_CUDA_CUDA_ONCHIP_H
+#pragma once
 
 #include "gpu/cuda/cuda_launch.h"
 
@@ -12,5 +11,3 @@ enum status cuda_onchip_shared(const struct cuda_probe *p, const struct probe_sp
  * that size fits, the rows are 0. */
 enum status cuda_onchip_peer(const struct cuda_probe *p, const struct probe_spec *spec,
                              uint32_t *values, struct err *err);
-
-#endif

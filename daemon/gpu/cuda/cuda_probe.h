@@ -1,7 +1,6 @@
 /* cuda_probe.h: runs a probe_spec on the device: makes tables and arguments, launches, and copies
  * the values back. It is internal to the cuda source. */
-#ifndef REACH_GPU_CUDA_CUDA_PROBE_H
-#define REACH_GPU_CUDA_CUDA_PROBE_H
+#pragma once
 
 #include "gpu/cuda/cuda_arena.h"
 #include "gpu/cuda/cuda_launch.h"
@@ -46,5 +45,3 @@ enum status cuda_working_set_read(const struct cuda_probe *probe, const struct c
 
 /* Writes the SM ids of a result. */
 void cuda_probe_name_sms(const struct cuda_probe *probe, struct probe_result *out);
-
-#endif

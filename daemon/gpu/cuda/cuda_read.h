@@ -1,8 +1,7 @@
 /* cuda_read.h: runs READ and CONCURRENCY on the device, with one launch for each point and repeat.
  * It is internal to the cuda source. Each row of `values` has the elapsed nanoseconds, then the
  * lines (or accesses) of each SM. */
-#ifndef REACH_GPU_CUDA_CUDA_READ_H
-#define REACH_GPU_CUDA_CUDA_READ_H
+#pragma once
 
 #include "gpu/cuda/cuda_arena.h"
 #include "gpu/cuda/cuda_launch.h"
@@ -23,5 +22,3 @@ enum status cuda_read_scattered(const struct cuda_probe *p, struct cuda_arena *a
 
 /* Writes the row of a read that has ended, for launches in other files that count like READ. */
 enum status cuda_read_row(const struct cuda_probe *p, uint32_t *row, struct err *err);
-
-#endif

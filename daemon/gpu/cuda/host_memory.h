@@ -1,7 +1,6 @@
 /* host_memory.h: the memory of the host that probes may take, and its pages. It needs Linux. One
  * thread uses it. */
-#ifndef REACH_GPU_CUDA_HOST_MEMORY_H
-#define REACH_GPU_CUDA_HOST_MEMORY_H
+#pragma once
 
 #include "base/status.h"
 
@@ -41,5 +40,3 @@ void host_memory_free(void *take, uint64_t bytes);
 /* Touches every page of [p, p + bytes) with several threads, so that each page is present. Page
  * faults take a tenth of a second or more for each GiB. */
 void host_memory_touch(void *p, uint64_t bytes);
-
-#endif

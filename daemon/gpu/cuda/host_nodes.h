@@ -1,8 +1,7 @@
 /* host_nodes.h: the NUMA nodes of the host, and the node of new pages. The kernel puts a new page
  * on the node of the CPU that touches the page first. So a thread on CPUs of a node, and the
  * threads that it starts, allocate there. Nodes have numbers below 64. It needs Linux. */
-#ifndef REACH_GPU_CUDA_HOST_NODES_H
-#define REACH_GPU_CUDA_HOST_NODES_H
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ double host_nodes_share(const void *mapping, int node);
  * numbers. The second returns the share that a line of /proc/self/numa_maps reports. */
 void host_nodes_parse(const char *list, cpu_set_t *out);
 double host_nodes_line_share(const char *line, int node);
-
-#endif

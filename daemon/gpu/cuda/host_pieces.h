@@ -5,8 +5,7 @@
  * s (docs/methods.md, "kinds of memory"). The pieces are adjacent, so they are one range for a
  * kernel. One thread uses a range.
  */
-#ifndef REACH_GPU_CUDA_HOST_PIECES_H
-#define REACH_GPU_CUDA_HOST_PIECES_H
+#pragma once
 
 #include "gpu/cuda/cuda_api.h"
 
@@ -38,5 +37,3 @@ enum status host_handles_open(const struct cuda_api *api, cu_device device,
                               struct host_handles *out, struct err *err);
 /* Releases everything. A zeroed `*h` is allowed. */
 void host_handles_close(const struct cuda_api *api, struct host_handles *h);
-
-#endif

@@ -5,8 +5,7 @@
  * A `struct nvml *` may be NULL everywhere; then nothing is reported. All functions but
  * nvml_identify and nvml_list are about the GPU that was identified last.
  */
-#ifndef REACH_GPU_CUDA_NVML_H
-#define REACH_GPU_CUDA_NVML_H
+#pragma once
 
 #include "types/identity.h"
 #include "gpu/probe.h"
@@ -51,5 +50,3 @@ void nvml_watch(struct nvml *n);
 /* Reads clocks, temperature, throttling and errors in some tens of microseconds. Values that NVML
  * does not report are left unchanged. */
 void nvml_read_conditions(struct nvml *n, struct probe_conditions *out);
-
-#endif

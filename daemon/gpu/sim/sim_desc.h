@@ -118,8 +118,7 @@
  *
  * A printed description is parsed to the same struct, byte for byte.
  */
-#ifndef REACH_GPU_SIM_SIM_DESC_H
-#define REACH_GPU_SIM_SIM_DESC_H
+#pragma once
 
 #include "types/identity.h"
 #include "types/memory_kind.h"
@@ -306,5 +305,3 @@ void sim_kind_desc(const struct sim_desc *desc, enum memory_kind kind, uint32_t 
  * on the node. The UUID is a hash of `desc` and `twin`, so it changes only if the description
  * changes. */
 void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_identity *out);
-
-#endif

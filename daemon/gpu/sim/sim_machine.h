@@ -1,7 +1,6 @@
 /* sim_machine.h: runs probes on a simulated GPU, access by access. It models the MMU of the GPU and
  * the noise of its clock. The simulated source and the stand-in driver of the tests share it. */
-#ifndef REACH_GPU_SIM_SIM_MACHINE_H
-#define REACH_GPU_SIM_SIM_MACHINE_H
+#pragma once
 
 #include "gpu/probe.h"
 #include "gpu/sim/sim_desc.h"
@@ -53,5 +52,3 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
                             uint32_t *values, struct err *err);
 /* Returns probe_conditions.interruptions of the last sim_machine_run. */
 uint32_t sim_machine_interruptions(const struct sim_machine *m);
-
-#endif

@@ -5,8 +5,7 @@
  * Every access searches the levels of its SM, nearest first, until one hits; the levels that missed
  * then hold the translation. The state stays between calls, like on hardware.
  */
-#ifndef REACH_GPU_SIM_SIM_MMU_H
-#define REACH_GPU_SIM_SIM_MMU_H
+#pragma once
 
 #include "gpu/sim/sim_desc.h"
 #include "gpu/sim/sim_tlb.h"
@@ -37,5 +36,3 @@ void sim_mmu_flush(struct sim_mmu *mmu);
  * page. */
 void sim_mmu_evict(struct sim_mmu *mmu, uint32_t sms, uint32_t pages, uint32_t level,
                    uint64_t where);
-
-#endif

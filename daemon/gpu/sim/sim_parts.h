@@ -1,6 +1,5 @@
 /* sim_parts.h: the state of a machine. It is private to the files that run probes. */
-#ifndef REACH_GPU_SIM_SIM_PARTS_H
-#define REACH_GPU_SIM_SIM_PARTS_H
+#pragma once
 
 #include "base/rng.h"
 #include "gpu/sim/sim_machine.h"
@@ -81,5 +80,3 @@ void sim_concurrency_run(struct sim_machine *m, const struct probe_spec *spec, u
 /* READ: runs all points and repeats. */
 void sim_read_run(struct sim_machine *m, const struct probe_spec *spec, uint64_t va,
                   uint32_t *values);
-
-#endif

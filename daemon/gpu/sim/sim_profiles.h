@@ -1,7 +1,6 @@
 /* sim_profiles.h: simulated GPUs by name, for example k80 and h200. Each is a description like in
  * sim_desc.h, with the source of every number in it. */
-#ifndef REACH_GPU_SIM_SIM_PROFILES_H
-#define REACH_GPU_SIM_SIM_PROFILES_H
+#pragma once
 
 #include "gpu/sim/sim_desc.h"
 
@@ -34,5 +33,3 @@ const struct sim_profile *sim_profile_find(const char *name);
  * ("h200 noise=none seed=3"), or a whole description. Returns STATUS_NOT_FOUND for an unknown name,
  * with the list of names, or the errors of sim_desc_parse. */
 enum status sim_profiles_parse(const char *text, struct sim_desc *out, struct err *err);
-
-#endif

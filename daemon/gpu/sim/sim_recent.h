@@ -5,8 +5,7 @@
  * They form a ring, with the newest first. Most touches hit none of these translations and move at
  * most the begin of the ring. The ring is private to sim_tlb.c.
  */
-#ifndef REACH_GPU_SIM_SIM_RECENT_H
-#define REACH_GPU_SIM_SIM_RECENT_H
+#pragma once
 
 #include "gpu/sim/sim_desc.h"
 
@@ -58,5 +57,3 @@ static inline void recent_renew(struct sim_recent *r, uint32_t count, uint32_t t
             break;
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* sim_text.h: reads and writes the values in the text of a simulated GPU. It is private to the
  * files that read and write a description. Each of these files has one table of fields for both
  * directions. */
-#ifndef REACH_GPU_SIM_SIM_TEXT_H
-#define REACH_GPU_SIM_SIM_TEXT_H
+#pragma once
 
 #include "gpu/sim/sim_desc.h"
 
@@ -87,5 +86,3 @@ void sim_clusters_put(struct sim_writer *w, const struct sim_clusters *clusters)
 /* Read and write a kind of memory (sim_kind.c). */
 enum status sim_kind_read(struct sim_cursor *c, struct sim_kind *out);
 void sim_kind_put(struct sim_writer *w, const struct sim_kind *kind);
-
-#endif

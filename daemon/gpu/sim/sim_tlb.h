@@ -6,8 +6,7 @@
  * case. The state stays between calls, like on hardware. Nothing is allocated after start. One
  * thread at a time uses a level.
  */
-#ifndef REACH_GPU_SIM_SIM_TLB_H
-#define REACH_GPU_SIM_SIM_TLB_H
+#pragma once
 
 #include "gpu/sim/sim_desc.h"
 
@@ -39,5 +38,3 @@ uint32_t sim_tlb_pass(struct sim_tlb *t, const struct sim_load *loads, uint32_t 
 
 /* Removes every translation. */
 void sim_tlb_flush(struct sim_tlb *t);
-
-#endif

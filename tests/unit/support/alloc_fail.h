@@ -7,8 +7,7 @@
  * thread starts and stops the failures, while the others are idle or their allocations do not
  * matter.
  */
-#ifndef REACH_TESTS_UNIT_SHORTAGE_H
-#define REACH_TESTS_UNIT_SHORTAGE_H
+#pragma once
 
 #include "base/json_load.h"
 
@@ -135,7 +134,5 @@ void *realloc(void *p, size_t size)
 static void alloc_fail_install(void)
 {
 }
-
-#endif
 
 #endif

@@ -1,8 +1,7 @@
 /* api_fixture.h: the HTTP server in the process of the test, on a Unix socket, and a client that
  * sends raw bytes. Server and client share one thread. The client sends a request and then runs
  * the server while it waits for the answer. So only tests of the deadline depend on time. */
-#ifndef REACH_TESTS_API_FIXTURE_H
-#define REACH_TESTS_API_FIXTURE_H
+#pragma once
 
 #include "api/server/server.h"
 
@@ -87,5 +86,3 @@ const char *api_text_in(const json_t *json, const char *name);
  * name `parameter`. */
 void api_refused(struct api_fixture *f, const char *target, unsigned status, const char *slug,
                  const char *parameter);
-
-#endif

@@ -1,7 +1,6 @@
 /* as_json.h: documents as jansson values, for tests that read or change them. The functions return
  * new references, or NULL if the document cannot be written. */
-#ifndef REACH_TESTS_UNIT_AS_JSON_H
-#define REACH_TESTS_UNIT_AS_JSON_H
+#pragma once
 
 #include "base/json_writer.h"
 
@@ -27,5 +26,3 @@ static inline json_t *as_json(struct json_writer *t)
         write(&as_json_text, NULL, __VA_ARGS__);                                                   \
         as_json(&as_json_text);                                                                    \
     })
-
-#endif

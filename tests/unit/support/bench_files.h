@@ -6,8 +6,7 @@
  * entry of a set that has more entries than ways. So the mean latency of a walk is computed by
  * counting, without a simulator.
  */
-#ifndef REACH_TESTS_BENCH_FILES_H
-#define REACH_TESTS_BENCH_FILES_H
+#pragma once
 
 #include "base/rng.h"
 #include "import/import.h"
@@ -63,5 +62,3 @@ void bench_curves(struct bench_gpu *gpu, uint64_t from_mib, uint64_t to_mib, uin
 void bench_sharing(struct bench_gpu *gpu, uint64_t stride_kib, uint32_t pages,
                    struct bench_files *out);
 void bench_files_free(struct bench_files *take);
-
-#endif

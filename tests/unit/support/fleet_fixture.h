@@ -1,8 +1,7 @@
 /* fleet_fixture.h: databases of surveys, and fleets to store in the databases. Tests run on SQLite,
  * and on PostgreSQL if REACH_FLEET_DB contains the address of a database. That database is emptied
  * before every use, so it must not contain other data. */
-#ifndef REACH_TESTS_UNIT_FLEET_FIXTURE_H
-#define REACH_TESTS_UNIT_FLEET_FIXTURE_H
+#pragma once
 
 #include "base/rng.h"
 #include "clients/fleet/db.h"
@@ -37,5 +36,3 @@ enum status fleet_fixture_add(struct fleet_db *db, uint32_t place, const struct 
                               json_t *take_gpus, struct err *err);
 /* Ends the survey; aborts the program if this fails. */
 struct fleet_survey fleet_fixture_end(struct fleet_db *db);
-
-#endif

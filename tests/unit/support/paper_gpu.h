@@ -3,8 +3,7 @@
  * walk over `saturated` entries misses with every load, and in between the misses are linear. A
  * miss has a fixed penalty, and groups of SMs share a level. The analysis must return exactly the
  * numbers of the test. No simulator is used. */
-#ifndef REACH_TESTS_PAPER_GPU_H
-#define REACH_TESTS_PAPER_GPU_H
+#pragma once
 
 #include "base/rng.h"
 #include "base/status.h"
@@ -71,5 +70,3 @@ enum status paper_gpu_measure(struct paper_gpu *gpu, enum depth depth, paper_ste
 
 /* Returns REACH_SEED if it is set, otherwise `otherwise`. The seed is printed. */
 uint64_t paper_seed(const char *what, uint64_t otherwise);
-
-#endif

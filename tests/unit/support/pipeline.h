@@ -3,8 +3,7 @@
  * defined here, so a test decides when the campaign ends or waits, and whether the measurement is
  * disturbed. The worker is the test program itself, started with --worker. The worker measures a
  * simulated K80, or fails in the way that REACH_TEST_WORKER names. */
-#ifndef REACH_TESTS_UNIT_PIPELINE_H
-#define REACH_TESTS_UNIT_PIPELINE_H
+#pragma once
 
 #include "analysis/analysis.h"
 #include "measure/queue.h"
@@ -324,5 +323,3 @@ static inline int remove_folder(void **state)
 }
 
 #define PIPELINE_TEST(f) cmocka_unit_test_teardown(f, remove_database)
-
-#endif

@@ -1,7 +1,6 @@
 /* placement_fixture.h: makes fingerprints for tests of the planner, and checks the invariants of
  * every answer. */
-#ifndef REACH_TESTS_PLACEMENT_FIXTURE_H
-#define REACH_TESTS_PLACEMENT_FIXTURE_H
+#pragma once
 
 #include "planner/strategy.h"
 
@@ -30,5 +29,3 @@ const struct strategy_option *placement_option(const struct strategy_answer *a, 
 /* Compares the strategy of an option by name, so that a failure prints both names. */
 #define placement_assert_recommends(o, expected)                                                   \
     assert_string_equal(strategy_name((o)->strategy), strategy_name(expected))
-
-#endif

@@ -1,8 +1,7 @@
 /* raw_daemon.h: a server on a Unix socket that answers each request with bytes of the test's
  * choice. The bytes may be HTTP or not, and are sent at once or byte by byte. The server has one
  * thread and serves one connection at a time. */
-#ifndef REACH_TESTS_RAW_DAEMON_H
-#define REACH_TESTS_RAW_DAEMON_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,5 +32,3 @@ void raw_stop(struct raw_daemon *d);
 /* Returns a response with the status line "HTTP/1.1 STATUS X", its length, text/plain and the body.
  * The buffer is static and valid until the next call. */
 const char *raw_http(int status, const char *body);
-
-#endif

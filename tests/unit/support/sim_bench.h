@@ -1,6 +1,5 @@
 /* sim_bench.h: opens a simulated GPU through the interface of gpu.h, for tests of the model. */
-#ifndef REACH_TESTS_UNIT_SIM_BENCH_H
-#define REACH_TESTS_UNIT_SIM_BENCH_H
+#pragma once
 
 #include "gpu/gpu.h"
 #include "gpu/sim/sim_desc.h"
@@ -23,5 +22,3 @@ struct bench sim_bench_open(const char *text);
 /* Runs a probe. Fails the test if the probe fails. The caller frees the result with
  * probe_result_free. */
 struct probe_result sim_bench_run(struct bench *b, const struct probe_spec *spec);
-
-#endif

@@ -1,7 +1,6 @@
 /* store_cases.h: steps that the cmocka cases of the store share. If a step fails, it fails the
  * current case. Functions without cmocka are in store_fixture.h. */
-#ifndef REACH_TESTS_UNIT_STORE_CASES_H
-#define REACH_TESTS_UNIT_STORE_CASES_H
+#pragma once
 
 #include "store/store.h"
 
@@ -14,5 +13,3 @@ struct store *fixture_open(const char *path);
 int64_t fixture_run(struct store *store, const char *uuid, uint32_t number, uint32_t count);
 /* Runs SQL on the file like another program does. */
 void fixture_tamper(const char *path, const char *sql);
-
-#endif

@@ -5,8 +5,7 @@
  * store_fault.c defines functions of those names, and a program's own symbol precedes the symbol of
  * the C library.
  */
-#ifndef REACH_TESTS_UNIT_STORE_FAULT_H
-#define REACH_TESTS_UNIT_STORE_FAULT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ extern struct store_fault store_fault;
 
 /* Patches the calls of SQLite; one call is enough. */
 void store_fault_install(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* store_fixture.h: a temporary directory and data to store, for all tests of the store. */
-#ifndef REACH_TESTS_UNIT_STORE_FIXTURE_H
-#define REACH_TESTS_UNIT_STORE_FIXTURE_H
+#pragma once
 
 #include "store/store.h"
 
@@ -27,5 +26,3 @@ enum status fixture_store_run(struct store *store, const char *uuid, uint32_t nu
 /* Returns the bytes of a file, or NULL if there is none; the caller frees them. */
 char *fixture_read(const char *path, size_t *out_size);
 void fixture_write(const char *path, const void *data, size_t size);
-
-#endif

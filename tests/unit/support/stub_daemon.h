@@ -1,8 +1,7 @@
 /* stub_daemon.h: a stand-in for the daemon that sends the replies of the test. A reply can be
  * invalid or missing. The stub has one thread, one Unix socket, and up to STUB_CONNECTIONS
  * connections. */
-#ifndef REACH_TESTS_STUB_DAEMON_H
-#define REACH_TESTS_STUB_DAEMON_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,5 +44,3 @@ struct stub_daemon {
 /* Serves until stub_stop, which also removes the socket. */
 void stub_start(struct stub_daemon *stub, stub_fn *reply, void *cls);
 void stub_stop(struct stub_daemon *stub);
-
-#endif

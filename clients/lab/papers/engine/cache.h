@@ -5,8 +5,7 @@
  * A tag is the number of a line or a page, from 1 to 2^32 - 1. Its low bits select the set. An
  * entry keeps its slot until it is evicted. Arrays with data of entries are indexed by slot. Only
  * one thread may use a cache at a time. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_CACHE_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ static inline void lab_cache_use(struct lab_cache *c, uint32_t slot)
  * `*out_evicted` to the replaced tag, or to 0 if the slot was empty. Returns the slot. Other arrays
  * still contain the data of the replaced entry. */
 uint32_t lab_cache_fill(struct lab_cache *c, uint32_t tag, uint32_t *out_evicted);
-
-#endif

@@ -1,7 +1,6 @@
 /* coalescer.h: reduces the lines of a warp's lanes to distinct lines and distinct pages (Pichai,
  * Hsu and Bhattacharjee 2014, section 6.2). The functions are pure. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_COALESCER_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_COALESCER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ struct lab_access {
  * of lines[i]: the warp of the block to which it belongs. */
 void lab_coalesce(const uint32_t *lines, const uint8_t *homes, uint32_t count,
                   struct lab_access *out);
-
-#endif

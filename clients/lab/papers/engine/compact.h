@@ -2,8 +2,7 @@
  * Hsu and Bhattacharjee 2014, section 8. At a divergent branch, the threads of a block that take
  * the same side are packed into new warps. Each thread keeps its lane. The functions do no I/O, and
  * only one thread may use a matrix at a time. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_COMPACT_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_COMPACT_H
+#pragma once
 
 #include "clients/lab/papers/engine/coalescer.h"
 
@@ -38,5 +37,3 @@ void lab_matrix_hit(struct lab_matrix *m, uint16_t *history, uint32_t warp, uint
 bool lab_matrix_agree(const struct lab_matrix *m, uint32_t a, uint32_t b);
 /* Returns the size of all counters in bits. */
 uint32_t lab_matrix_size_bits(uint32_t warps, uint32_t bits);
-
-#endif

@@ -1,7 +1,6 @@
 /* core.h: a core of the timed engine launches blocks of warps and issues their instructions. Only
  * the engine includes this header. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_CORE_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_CORE_H
+#pragma once
 
 #include "clients/lab/papers/engine/core_state.h"
 
@@ -10,5 +9,3 @@ void lab_core_launch(struct lab_core *c, uint32_t block);
 
 /* Runs the core until its next step that other cores can observe is later than `limit`. */
 void lab_core_run(struct lab_core *c, uint64_t limit);
-
-#endif

@@ -1,6 +1,5 @@
 /* core_state.h: the state of one core of the timed engine. Only the engine includes this header. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_CORE_STATE_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_CORE_STATE_H
+#pragma once
 
 #include "clients/lab/papers/engine/compact.h"
 #include "clients/lab/papers/engine/events.h"
@@ -129,5 +128,3 @@ struct lab_engine {
     struct lab_core *cores;    /* owned */
     uint32_t blocks;           /* blocks per core */
 };
-
-#endif

@@ -7,8 +7,7 @@
  * ahead of other cores. A warp issues in order and waits for each of its loads. Times are integers
  * in cycles of the cores. The result depends only on the arguments. A run uses one thread; runs are
  * independent. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_ENGINE_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_ENGINE_H
+#pragma once
 
 #include "base/status.h"
 #include "clients/lab/papers/engine/job.h"
@@ -24,5 +23,3 @@ struct lab_result {
  * a core are not a multiple of the warps of a block. */
 enum status lab_engine_run(const struct lab_machine *machine, const struct lab_job *job,
                            struct lab_result *out, struct err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* events.h: a binary heap of events (time, code). Events of the same time leave in the order of
  * their codes, so runs repeat. Times are cycles of the cores. Only one thread may use a heap at a
  * time. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_EVENTS_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_EVENTS_H
+#pragma once
 
 #include "base/assert.h"
 
@@ -59,5 +58,3 @@ static inline struct lab_event lab_events_pop(struct lab_events *e)
     e->heap[i] = last;
     return first;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * the line of each lane, so the lanes are spread evenly over the lines. A trace contains no program
  * counters, so compaction assumes that the warps of a block run the same instructions. The
  * functions are pure. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_JOB_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_JOB_H
+#pragma once
 
 #include "clients/lab/papers/engine/coalescer.h"
 #include "clients/lab/trace/trace.h"
@@ -60,5 +59,3 @@ void lab_job_access(const struct lab_job *j, uint32_t block, uint32_t warp, uint
                     struct lab_access *out);
 void lab_job_access_packed(const struct lab_job *j, uint32_t block, uint32_t iteration,
                            uint32_t lanes, const uint8_t homes[LAB_LANES], struct lab_access *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* l1_queue.h: the lines that wait for the data cache of a core. Only the engine includes this
  * header. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_L1_QUEUE_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_L1_QUEUE_H
+#pragma once
 
 #include "clients/lab/papers/engine/core_state.h"
 
@@ -11,5 +10,3 @@ void lab_l1_queue_add(struct lab_core *c, uint32_t warp, uint32_t pages, bool mi
 
 /* Reads queued lines until one misses and no miss register is free. */
 void lab_l1_queue_drain(struct lab_core *c);
-
-#endif

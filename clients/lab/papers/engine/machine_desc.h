@@ -1,6 +1,5 @@
 /* machine_desc.h: the description of a simulated GPU of a paper. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_MACHINE_DESC_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_MACHINE_DESC_H
+#pragma once
 
 #include "clients/lab/papers/engine/sched.h"
 #include "clients/lab/papers/engine/shared_memory_system.h"
@@ -34,5 +33,3 @@ struct lab_machine {
     struct lab_sched_desc sched;
     struct lab_compact_desc compact;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* mmu.h: the TLB and the page walkers of a core. Only the engine includes this header. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_MMU_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_MMU_H
+#pragma once
 
 #include "clients/lab/papers/engine/core_state.h"
 
@@ -16,5 +15,3 @@ void lab_mmu_start_walks(struct lab_core *c, uint32_t warp, uint64_t now);
 
 /* Continues a walk after the last load of a walker has returned. */
 void lab_mmu_advance_walk(struct lab_core *c, uint32_t walker, uint64_t now);
-
-#endif

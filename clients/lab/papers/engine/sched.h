@@ -4,8 +4,7 @@
  * TA-CCWS weights lines whose page also missed the TLB. The victim tags of TCWS are pages. Times
  * are cycles. Only one thread may use a scheduler at a time.
  */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_SCHED_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_SCHED_H
+#pragma once
 
 #include "clients/lab/papers/engine/cache.h"
 
@@ -82,5 +81,3 @@ static inline uint32_t lab_sched_next(uint64_t ready, uint32_t last)
     const uint64_t after = last >= LAB_MAX_WARPS - 1 ? 0 : ready & (~(uint64_t)0 << (last + 1));
     return (uint32_t)__builtin_ctzll(after ? after : ready);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* shared_memory_system.h: the second-level data cache and the memory channels. All cores share
  * them. Each unit is a server with a time at which it is free next. It serves requests in the order
  * of the calls. Times are cycles of the cores. Only one thread may use the system at a time. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_SHARED_MEMORY_SYSTEM_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_SHARED_MEMORY_SYSTEM_H
+#pragma once
 
 #include "clients/lab/papers/engine/cache.h"
 #include "clients/lab/papers/engine/coalescer.h"
@@ -52,5 +51,3 @@ uint64_t lab_memory_read(struct lab_memory *m, uint32_t core, uint32_t core_line
 /* Reads one entry of the line for a walker. The transfer is shorter. */
 uint64_t lab_memory_read_entry(struct lab_memory *m, uint32_t core, uint32_t core_line,
                                uint64_t now, bool *out_hit);
-
-#endif

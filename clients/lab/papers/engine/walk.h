@@ -1,8 +1,7 @@
 /* walk.h: page walks as loads (Pichai, Hsu and Bhattacharjee 2014, sections 6.2 and 6.3). It
  * computes the loads for a set of misses, their order, and the addresses of page table entries.
  * The functions are pure. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_ENGINE_WALK_H
-#define REACH_CLIENTS_LAB_PAPERS_ENGINE_WALK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ uint32_t lab_walk_scheduled(const uint64_t *pages, uint32_t count, struct lab_wa
 /* Returns the 128-byte line of an entry, for pages below 2^25. Tables are above all data, in one
  * range per level. */
 uint32_t lab_walk_line(const struct lab_walk_load *load);
-
-#endif

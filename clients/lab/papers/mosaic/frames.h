@@ -11,8 +11,7 @@
  * A page is the number of a 4 KiB page. Virtual pages count from 0. Physical page p is place
  * p % 512 of frame p / 512. Frame f is in memory channel f % channels. The functions are not
  * thread-safe. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_FRAMES_H
-#define REACH_CLIENTS_LAB_PAPERS_MOSAIC_FRAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ uint32_t frames_page(const struct frames *f, uint32_t page);
 bool frames_is_large(const struct frames *f, uint32_t page);
 
 struct frames_counts frames_count(const struct frames *f);
-
-#endif

@@ -2,8 +2,7 @@
  * returns the cycle in which the line arrives. A line that is already requested is not requested
  * again. Ports, banks and buses have a time at which they are free next. Times are cycles of a core
  * (1020 MHz), below 2^32. The functions are not thread-safe. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_MEMORY_H
-#define REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_MEMORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ uint64_t mosaic_memory_read(struct mosaic_memory *m, uint32_t core, uint32_t lin
 
 /* Reads a line for the page walker, which is beside the L2 cache. */
 uint64_t mosaic_memory_walk(struct mosaic_memory *m, uint32_t line, uint64_t now);
-
-#endif

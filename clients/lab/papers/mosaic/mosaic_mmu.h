@@ -8,8 +8,7 @@
  * 256. Times are cycles of a core. The functions are not thread-safe.
  *
  * The caller has the clock: it provides `post`, and calls mosaic_mmu_due at the posted time. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_MMU_H
-#define REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_MMU_H
+#pragma once
 
 #include "clients/lab/papers/mosaic/frames.h"
 #include "clients/lab/papers/mosaic/mosaic_memory.h"
@@ -59,5 +58,3 @@ bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t page, ui
 void mosaic_mmu_due(struct mosaic_mmu *m, uint32_t what, uint64_t now);
 
 struct mosaic_mmu_counts mosaic_mmu_count(const struct mosaic_mmu *m);
-
-#endif

@@ -1,8 +1,7 @@
 /* mosaic_time.h: runs a recorded program on Mosaic's machine. The blocks of the trace are dealt to
  * the cores in turn. The result depends only on the arguments. Runs are independent and may be in
  * different threads. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TIME_H
-#define REACH_CLIENTS_LAB_PAPERS_MOSAIC_MOSAIC_TIME_H
+#pragma once
 
 #include "clients/lab/papers/mosaic/mosaic_mmu.h"
 #include "clients/lab/trace/trace.h"
@@ -32,5 +31,3 @@ struct mosaic_result {
  * STATUS_NOT_APPLICABLE if the trace touches more than 127 GiB, or if memory has no room. */
 enum status mosaic_time_run(const struct mosaic_run *run, struct mosaic_result *out,
                             struct err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* pichai_machines.h: the machines of Pichai 2014. The functions are pure. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_MACHINES_H
-#define REACH_CLIENTS_LAB_PAPERS_PICHAI_PICHAI_MACHINES_H
+#pragma once
 
 #include "clients/lab/papers/engine/engine.h"
 
@@ -21,5 +20,3 @@ enum pichai_machine {
 };
 
 void pichai_machine(enum pichai_machine which, struct lab_machine *out);
-
-#endif

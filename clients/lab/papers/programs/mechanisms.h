@@ -1,7 +1,6 @@
 /* mechanisms.h: the mechanisms of published papers that run recorded programs. A mechanism is a
  * simulated machine and the machine that it is compared with. The functions are thread-safe. */
-#ifndef REACH_CLIENTS_LAB_PAPERS_PROGRAMS_MECHANISMS_H
-#define REACH_CLIENTS_LAB_PAPERS_PROGRAMS_MECHANISMS_H
+#pragma once
 
 #include "base/status.h"
 #include "clients/lab/trace/trace.h"
@@ -30,5 +29,3 @@ struct mechanism_result {
 /* Runs all records of the trace. `gap` is the number of instructions before each access. */
 enum status mechanism_run(uint32_t which, const struct trace *trace, uint32_t gap,
                           struct mechanism_result *out, struct err *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* programs_command.h: the commands of reach-lab-papers about recorded programs. The arguments
  * follow the name of the command. Each returns an exit status (exit_status.h). */
-#ifndef REACH_CLIENTS_LAB_PAPERS_PROGRAMS_PROGRAMS_COMMAND_H
-#define REACH_CLIENTS_LAB_PAPERS_PROGRAMS_PROGRAMS_COMMAND_H
+#pragma once
 
 /* Runs a recorded program on one machine or on all machines. */
 int programs_run_command(int argc, char **argv);
@@ -13,5 +12,3 @@ int programs_bench_command(int argc, char **argv);
  * has a trace NAME.rlt or NAME.rlt.xz and a report NAME.json for each program, and fingerprint.json
  * of the GPU. The output depends only on the folder. */
 int programs_table_command(int argc, char **argv);
-
-#endif

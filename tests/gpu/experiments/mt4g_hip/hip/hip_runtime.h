@@ -1,8 +1,7 @@
 /* The part of HIP that MT4G uses, over the CUDA runtime. It replaces hipcc for NVIDIA on machines
  * that only have nvcc. Only the test tests/gpu/experiments/mt4g.sh uses it; the reachd
  * programs do not use it. */
-#ifndef REACH_TEST_HIP_RUNTIME_H
-#define REACH_TEST_HIP_RUNTIME_H
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -112,5 +111,3 @@ static inline cudaError_t hipGetDeviceProperties(hipDeviceProp_t *to, int device
         error = cudaDeviceGetAttribute(&to->memoryClockRate, cudaDevAttrMemoryClockRate, device);
     return error;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* drawn_trace.h: a small trace with random accesses, for tests of simulated machines. */
-#ifndef REACH_TESTS_UNIT_CLIENTS_LAB_PAPERS_DRAWN_TRACE_H
-#define REACH_TESTS_UNIT_CLIENTS_LAB_PAPERS_DRAWN_TRACE_H
+#pragma once
 
 #include "base/rng.h"
 #include "clients/lab/trace/trace.h"
@@ -45,5 +44,3 @@ static inline struct trace drawn_trace(struct rng *rng, uint32_t blocks, uint32_
     }
     return t;
 }
-
-#endif

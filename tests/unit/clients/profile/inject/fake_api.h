@@ -1,8 +1,7 @@
 /* fake_api.h: a table of Sanitizer functions over a GPU that does what it is given at once, or when
  * a test lets it. Include this header in one file of a test program. Any function can be told to
  * fail. The functions may be called on any thread. */
-#ifndef REACH_TESTS_UNIT_PROFILE_FAKE_API_H
-#define REACH_TESTS_UNIT_PROFILE_FAKE_API_H
+#pragma once
 
 #include "clients/profile/inject/sanitizer_api.h"
 
@@ -298,5 +297,3 @@ static const struct sanitizer_api fake_api = {
     .get_stream = fake_get_stream,
     .function_pc = fake_function_pc,
 };
-
-#endif
