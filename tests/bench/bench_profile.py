@@ -251,9 +251,12 @@ def print_advice(bench, alone, row_of):
             bench.line(f"advice: {name}: {advice.kind} {advice.strategy}: {item.get('why', 'not run')}")
             continue
         gain = next(case["ms"] for case in alone["cases"] if case["name"] == name) / item["ms"]
-        bench.line(f"advice: {name}: {advice.kind} {advice.strategy}: predicted {text(advice.factor, 2)} times, "
-                   f"measured {gain:.2f}, ratio {bench.ratio('gain', advice.factor, gain)}"
-                   + ("" if item["same"] else ", RESULTS DIFFER"))
+        print_gain(bench, name, advice, gain, "" if item["same"] else ", RESULTS DIFFER")
+
+
+def print_gain(bench, what, advice, gain, more=""):
+    bench.line(f"advice: {what}: {advice.kind} {advice.strategy}: predicted {text(advice.factor, 2)} times, measured "
+               f"{gain:.2f}, ratio {bench.ratio('gain', advice.factor, gain)}{more}")
 
 
 def others(bench, scratch):
@@ -289,11 +292,12 @@ def gups(bench, test, scratch, memory):
     for log2 in GUPS_LOG2:
         if (8 << log2) + 2 * GIB > memory:
             continue
-        command = [program, "-n", str(log2), "-t", str(test), "-a", "1", "-r", "3", "--reachd", NO_DAEMON]
+        command = [program, "-n", str(log2), "-t", str(test), "-a", "1", "-r", "1", "--reachd", NO_DAEMON]
         run = bench.profile(command, os.path.join(scratch, f"gups-{test}-{log2}"))
         alone = bench.alone(command)
         seconds = [float(found) for found in re.findall(rb"Elapsed time = ([0-9.]+)", alone.stdout)]
-        most = max(lib_profile.launches(run.recordings), default=None, key=lambda each: each[1].get("lane_accesses", 0))
+        most = max((each for each in lib_profile.launches(run.recordings) if "gups" in each[0]["name"]), default=None,
+                   key=lambda each: each[1].get("lane_accesses", 0))
         row = lib_profile.row_of(lib_profile.rows(run), most) if most else None
         if not seconds:
             bench.line(f"gups -t {test}, {8 << log2 >> 30} GiB: no time")
@@ -317,17 +321,19 @@ def print_job(bench, what, row, milliseconds, slowdown, more=""):
 
 
 def job(bench, name, gib, scratch):
-    """Runs the naive strategy of a job. The launches of the calibration before it are not recorded: two executions within
-    the reach, and two that read no element. The kernel with the most accesses is the job's."""
+    """Runs all strategies of a job alone, and the naive one under reach-profile. The launches of the calibration before it
+    are not recorded: two executions within the reach, and two that read no element. The kernel with the most accesses
+    is the job's."""
     out = os.path.join(scratch, f"{name}-{gib:g}.json")
-    command = [common.BUILD + "/examples/" + name, "--bytes", str(int(gib * GIB)), "--strategy", "naive", "--json", out,
-               "--reachd", "file:" + os.path.abspath(bench.fingerprint)]
-    if bench.alone(command).status != 0:
+    command = [common.BUILD + "/examples/" + name, "--bytes", str(int(gib * GIB)), "--reachd",
+               "file:" + os.path.abspath(bench.fingerprint)]
+    if bench.alone([*command, "--json", out]).status != 0:
         bench.line(f"{name}, {gib:g} GiB: not run")
         return
     size = lib_profile.read_json(out)["sizes"][0]
-    naive = size["choices"][0]
-    run = bench.profile(command, os.path.join(scratch, f"{name}-{gib:g}"), "--skip", str(4 * JOBS[name]))
+    naive = next(choice for choice in size["choices"] if choice["strategy"] == "naive")
+    run = bench.profile([*command, "--strategy", "naive"], os.path.join(scratch, f"{name}-{gib:g}"), "--skip",
+                        str(4 * JOBS[name]))
     most = max(lib_profile.launches(run.recordings), default=None, key=lambda each: each[1].get("lane_accesses", 0))
     row = lib_profile.row_of(lib_profile.rows(run), most) if most else None
     pages, touched = largest_allocation(run, most[1]) if most else (None, None)
@@ -335,6 +341,9 @@ def job(bench, name, gib, scratch):
         bench.footprints["exact" if pages == touched else "wrong"] += 1
     print_job(bench, f"{name}, {gib:g} GiB", row, statistics.median(naive["milliseconds"]) / JOBS[name],
               size["in_reach_gbps"] / naive["gbps"], f"pages {pages}, touched {touched}; ")
+    for advice in row.advice if row and row.limited else []:
+        followed = [choice["gbps"] for choice in size["choices"] if choice["strategy"].endswith(advice.strategy)]
+        print_gain(bench, f"{name}, {gib:g} GiB", advice, max(followed, default=0) / naive["gbps"])
 
 
 # ---- the whole run -------------------------------------------------------------------------------
