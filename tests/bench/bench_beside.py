@@ -35,7 +35,7 @@ import survey_busy  # noqa: E402  # pylint: disable=wrong-import-position
 LOADS = ("matmul-8192-bf16", "matmul-4096-fp16", "matmul-2048-fp32", "attention", "gather-free", "bursts",
          "host-copies", "transformer")
 ALONE_SECONDS = 3.0
-QUICK_SHARE = 0.4  # of the time of a load; the rest is for first starts
+QUICK_SHARE = 0.4  # of the time of a load, if there are first starts; the rest is for them
 POLL_SECONDS = 0.05
 PLACEMENT_SHARE = survey_busy.PLACEMENT_SHARE
 
@@ -151,7 +151,7 @@ def measure_beside(entry, daemon, quiet, options, folder, end, report):
     try:
         load = Load(entry["load"] if options.neighbor == "real" else None)
         load.begin()
-        measure_quick(entry, daemon, quiet, began + QUICK_SHARE * (end - began), report)
+        measure_quick(entry, daemon, quiet, began + (QUICK_SHARE if options.first else 1) * (end - began), report)
         lost = load.lost()
         if lost and entry["quick"]["seconds"]:
             entry["quick"]["lost_s"] = round(lost[0] / len(entry["quick"]["seconds"]), 3)
