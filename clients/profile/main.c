@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,34 +51,27 @@ struct options {
     char **program;          /* ends with NULL */
 };
 
-enum {
-    OPT_SECONDS = 1,
-    OPT_LAUNCHES,
-    OPT_SKIP,
-    OPT_SANITIZER,
-    OPT_KEEP,
-    OPT_REPORT,
-    OPT_FINGERPRINT,
-    OPT_JSON,
-    OPT_HTML,
-    OPT_TRACE,
-    OPT_OUTPUT,
-    OPT_HELP,
-    OPT_VERSION
-};
+/* The code of an option that sets a text is the offset of its member in struct options. The codes
+ * of the other options follow. */
+enum { OPT_FINGERPRINT = sizeof(struct options), OPT_JSON, OPT_HELP, OPT_VERSION };
+
+#define TEXT_OPTION(name, member)                                                                  \
+    {                                                                                              \
+        name, required_argument, NULL, offsetof(struct options, member)                            \
+    }
 
 static const struct option known[] = {
-    {"seconds", required_argument, NULL, OPT_SECONDS},
-    {"launches", required_argument, NULL, OPT_LAUNCHES},
-    {"skip", required_argument, NULL, OPT_SKIP},
-    {"sanitizer", required_argument, NULL, OPT_SANITIZER},
-    {"keep", required_argument, NULL, OPT_KEEP},
-    {"report", required_argument, NULL, OPT_REPORT},
+    TEXT_OPTION("seconds", launch.seconds),
+    TEXT_OPTION("launches", launch.launches),
+    TEXT_OPTION("skip", launch.skip),
+    TEXT_OPTION("sanitizer", sanitizer),
+    TEXT_OPTION("keep", keep),
+    TEXT_OPTION("report", only_report),
     {"fingerprint", required_argument, NULL, OPT_FINGERPRINT},
     {"json", no_argument, NULL, OPT_JSON},
-    {"html", required_argument, NULL, OPT_HTML},
-    {"trace", required_argument, NULL, OPT_TRACE},
-    {"output", required_argument, NULL, OPT_OUTPUT},
+    TEXT_OPTION("html", report.html),
+    TEXT_OPTION("trace", report.trace),
+    TEXT_OPTION("output", report.output),
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
@@ -108,47 +102,11 @@ static bool is_count(const char *text)
     return errno == 0 && end != text && *end == '\0' && value > 0 && value <= 1000000;
 }
 
-static void set_option(struct options *o, int code)
+static void add_fingerprint(struct report_request *report, const char *path)
 {
-    struct report_request *const report = &o->report;
-
-    switch (code) {
-    case OPT_SECONDS:
-        o->launch.seconds = optarg;
-        break;
-    case OPT_LAUNCHES:
-        o->launch.launches = optarg;
-        break;
-    case OPT_SKIP:
-        o->launch.skip = optarg;
-        break;
-    case OPT_SANITIZER:
-        o->sanitizer = optarg;
-        break;
-    case OPT_KEEP:
-        o->keep = optarg;
-        break;
-    case OPT_REPORT:
-        o->only_report = optarg;
-        break;
-    case OPT_FINGERPRINT:
-        if (report->fingerprint_count < REPORT_MAX_FINGERPRINTS)
-            report->fingerprints[report->fingerprint_count] = optarg;
-        report->fingerprint_count++;
-        break;
-    case OPT_JSON:
-        report->json = true;
-        break;
-    case OPT_HTML:
-        report->html = optarg;
-        break;
-    case OPT_TRACE:
-        report->trace = optarg;
-        break;
-    default:
-        report->output = optarg;
-        break;
-    }
+    if (report->fingerprint_count < REPORT_MAX_FINGERPRINTS)
+        report->fingerprints[report->fingerprint_count] = path;
+    report->fingerprint_count++;
 }
 
 static int check_options(const struct options *o)
@@ -185,8 +143,14 @@ static int parse_options(int argc, char **argv, struct options *o)
             return puts("reach-profile " REACHD_VERSION) < 0;
         case '?': /* getopt has printed the reason */
             return refuse("invalid command line");
+        case OPT_FINGERPRINT:
+            add_fingerprint(&o->report, optarg);
+            break;
+        case OPT_JSON:
+            o->report.json = true;
+            break;
         default:
-            set_option(o, code);
+            *(const char **)((char *)o + code) = optarg;
         }
     }
     o->program = argv + optind;
