@@ -1,6 +1,7 @@
 /* text.c: fields of a JSON document as text (text.h). */
 #include "clients/reachctl/text.h"
 
+#include "batch/report.h"
 #include "planner/format_size.h"
 
 #include <stdbool.h>
@@ -31,28 +32,6 @@ static void put_absent(const json_t *object, const char *name, char *out)
         snprintf(out, FIELD_BYTES, "not sure (%.60s)", why);
 }
 
-static void put_ranges(const json_t *array, char *out)
-{
-    enum { ROOM = 28 }; /* room for one range and the dots */
-    size_t at = 0;
-    size_t n = json_array_size(array);
-
-    out[0] = '\0';
-    for (size_t i = 0; i < n;) {
-        long long first = json_integer_value(json_array_get(array, i));
-        long long last = first;
-        while (++i < n && json_integer_value(json_array_get(array, i)) == last + 1)
-            last++;
-        if (at + ROOM > FIELD_BYTES) {
-            snprintf(out + at, FIELD_BYTES - at, "...");
-            break;
-        }
-        at += (size_t)snprintf(out + at, FIELD_BYTES - at, "%s%lld", at ? "," : "", first);
-        if (last > first)
-            at += (size_t)snprintf(out + at, FIELD_BYTES - at, "-%lld", last);
-    }
-}
-
 /* Writes one value, the member `name` of `object`. */
 static void put_value(const json_t *object, const char *name, const json_t *value,
                       const char *format, char *out)
@@ -76,7 +55,7 @@ static void put_value(const json_t *object, const char *name, const json_t *valu
     else if (*format == 'n')
         snprintf(out, FIELD_BYTES, "%zu", json_array_size(value));
     else if (*format == 'r')
-        put_ranges(value, out);
+        report_put_ranges(value, out, FIELD_BYTES);
     else if (*format >= '0' && *format <= '9' && json_is_number(value))
         snprintf(out, FIELD_BYTES, "%.*f%s", *format - '0', json_number_value(value), format + 1);
     else

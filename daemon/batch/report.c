@@ -64,24 +64,23 @@ static void put_absent(const json_t *object, const char *name, char *out)
         (void)snprintf(out, CELL_BYTES, "not sure (%s)", why);
 }
 
-/* Writes integers in ascending order as ranges: "0-3,8,10-11". */
-static void put_ranges(const json_t *array, char *out)
+void report_put_ranges(const json_t *array, char *out, size_t out_size)
 {
     enum { ROOM = 28 }; /* room for one range and the dots */
     const size_t count = json_array_size(array);
     size_t n = 0;
 
     out[0] = '\0';
-    for (size_t i = 0; i < count && n + ROOM < CELL_BYTES;) {
+    for (size_t i = 0; i < count && n + ROOM < out_size;) {
         const long long first = json_integer_value(json_array_get(array, i));
         long long last = first;
 
         while (++i < count && json_integer_value(json_array_get(array, i)) == last + 1)
             last++;
-        n += (size_t)snprintf(out + n, CELL_BYTES - n, last > first ? "%s%lld-%lld" : "%s%lld",
+        n += (size_t)snprintf(out + n, out_size - n, last > first ? "%s%lld-%lld" : "%s%lld",
                               n > 0 ? "," : "", first, last);
-        if (i < count && n + ROOM >= CELL_BYTES)
-            (void)snprintf(out + n, CELL_BYTES - n, "...");
+        if (i < count && n + ROOM >= out_size)
+            (void)snprintf(out + n, out_size - n, "...");
     }
 }
 
@@ -104,7 +103,7 @@ static const char *put_cell(const struct member *m, const json_t *object, char *
     else if (json_is_string(value))
         (void)snprintf(out, CELL_BYTES, "%s", json_string_value(value));
     else if (json_is_array(value))
-        put_ranges(value, out);
+        report_put_ranges(value, out, CELL_BYTES);
     else if (json_is_integer(value) && strcmp(member_unit(m), "bytes") == 0)
         (void)format_size((uint64_t)json_integer_value(value), out);
     else if (json_is_integer(value))
@@ -323,7 +322,7 @@ static void print_arrays(const struct report *r, const struct member *m, const j
         else if (json_is_string(one))
             (void)snprintf(text, sizeof(text), "%s", json_string_value(one));
         else
-            put_ranges(one, text);
+            report_put_ranges(one, text, sizeof(text));
         if (text[0])
             fprintf(r->out, "  %s %zu: %s\n", member_label(m, label), i, text);
     }

@@ -26,3 +26,7 @@ void report_numbers(FILE *out, const json_t *object);
 
 /* Prints the evidence of each number as one table. */
 void report_evidence(FILE *out, const json_t *fp);
+
+/* Writes integers in ascending order as ranges: "0-3,8,10-11", cut with "..." if they do not fit.
+ */
+void report_put_ranges(const json_t *array, char *out, size_t out_size);
