@@ -60,10 +60,7 @@ static void write_state(struct json_writer *t, const struct snapshot_gpu *gpu)
     for (uint32_t i = 0; i < missing_count; i++)
         json_writer_text(t, NULL, missing[i]);
     json_writer_close(t, ']');
-    if (gpu->next_attempt_at)
-        json_writer_time(t, "next_attempt_at", gpu->next_attempt_at);
-    else
-        json_writer_null(t, "next_attempt_at");
+    json_writer_time_or_null(t, "next_attempt_at", gpu->next_attempt_at);
     encode_err(t, "last_error", &gpu->last_error);
 }
 

@@ -34,10 +34,7 @@ void encode_begin(struct json_writer *t, const struct snapshot_gpu *gpu, size_t 
     json_writer_text(t, "fingerprint_id", gpu->fingerprint_id);
     json_writer_bool(t, "fingerprint_stale", gpu->fingerprint_stale);
     json_writer_text(t, "origin", origin_name(measured->origin));
-    if (*encode_speeds_taken_at(&gpu->fingerprint, when))
-        json_writer_text(t, "speeds_taken_at", when);
-    else
-        json_writer_null(t, "speeds_taken_at");
+    json_writer_text_or_null(t, "speeds_taken_at", encode_speeds_taken_at(&gpu->fingerprint, when));
 }
 
 /* ---- ranges ---- */

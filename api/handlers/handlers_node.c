@@ -84,20 +84,12 @@ static void write_results(struct json_writer *t, const char *name,
     json_writer_close(t, '}');
 }
 
-static void write_time_or_null(struct json_writer *t, const char *name, int64_t at)
-{
-    if (at > 0)
-        json_writer_time(t, name, at);
-    else
-        json_writer_null(t, name);
-}
-
 static void write_database(struct json_writer *t, const struct api_health *now)
 {
     json_writer_open(t, "database", '{');
     json_writer_bool(t, "ok", now->database.status == STATUS_OK);
     encode_err(t, "error", &now->database);
-    write_time_or_null(t, "error_since", now->database_error_since);
+    json_writer_time_or_null(t, "error_since", now->database_error_since);
     write_results(t, "unwritten", &now->unwritten);
     write_results(t, "dropped", &now->dropped);
     json_writer_u64(t, "failed_writes", now->failed_writes);
@@ -131,8 +123,8 @@ static void write_checks(struct json_writer *t, const struct snapshot *s)
             continue;
         json_writer_open(t, NULL, '{');
         json_writer_text(t, "gpu", s->gpus[i].identity.uuid);
-        write_time_or_null(t, "checked_at", check->checked_at);
-        write_time_or_null(t, "put_off_at", check->put_off_at);
+        json_writer_time_or_null(t, "checked_at", check->checked_at);
+        json_writer_time_or_null(t, "put_off_at", check->put_off_at);
         json_writer_text_or_null(t, "put_off", check->put_off);
         json_writer_close(t, '}');
     }

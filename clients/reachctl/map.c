@@ -231,14 +231,6 @@ static enum exit_code print_text(const struct chip *chip)
 
 /* ---- JSON ---- */
 
-static void write_text_or_null(struct json_writer *t, const char *name, const char *text)
-{
-    if (text && *text)
-        json_writer_text(t, name, text);
-    else
-        json_writer_null(t, name);
-}
-
 static void write_groups(struct json_writer *t, const struct chip *chip)
 {
     json_writer_open(t, "groups", '[');
@@ -285,8 +277,8 @@ static void write_map(struct json_writer *t, const char *name, const struct chip
     json_writer_text(t, "name", gpu->name);
     json_writer_text(t, "origin", origin_name(gpu->origin));
     json_writer_text(t, "verdict", verdict_name(chip->fp.conditions.verdict));
-    write_text_or_null(t, "pci_bus_id", gpu->pci_bus_id);
-    write_text_or_null(t, "map", chip->map);
+    json_writer_text_or_null(t, "pci_bus_id", gpu->pci_bus_id);
+    json_writer_text_or_null(t, "map", chip->map);
     json_writer_u64(t, "sm_count", gpu->sm_count);
     json_writer_u64_maybe(t, "reach_bytes", chip->fp.windows.reach_bytes);
     json_writer_u32_maybe(t, "l2_sides", chip->fp.l2.sides);
@@ -294,10 +286,10 @@ static void write_map(struct json_writer *t, const char *name, const struct chip
     json_writer_u32_maybe(t, "locality_domain_sms", chip->fp.l2.locality_domain_sms);
     json_writer_text(t, "sides_match_domains", finding_name(chip->fp.l2.sides_match_domains));
     write_groups(t, chip);
-    write_text_or_null(t, "advice", chip->planned ? advice_name(chip->plan.advice) : NULL);
+    json_writer_text_or_null(t, "advice", chip->planned ? advice_name(chip->plan.advice) : "");
     json_writer_text(t, "reason", chip->planned ? chip->plan.reason : chip->why.text);
     write_windows(t, chip);
-    write_text_or_null(t, "signature", chip->fp.topology.disabled.signature);
+    json_writer_text_or_null(t, "signature", chip->fp.topology.disabled.signature);
     json_writer_close(t, '}');
 }
 
@@ -335,7 +327,7 @@ static void print_listed(const struct options *options, const json_t *gpu, struc
         write_map(t, "map", chip);
     else
         json_writer_null(t, "map");
-    write_text_or_null(t, "map_reason", found ? NULL : err.text);
+    json_writer_text_or_null(t, "map_reason", found ? "" : err.text);
     json_writer_close(t, '}');
 }
 

@@ -397,6 +397,14 @@ void json_writer_time(struct json_writer *t, const char *name, int64_t wall_seco
         json_writer_text(t, name, clock_rfc3339(wall_seconds, text, sizeof(text)));
 }
 
+void json_writer_time_or_null(struct json_writer *t, const char *name, int64_t wall_seconds)
+{
+    if (wall_seconds)
+        json_writer_time(t, name, wall_seconds);
+    else
+        json_writer_null(t, name);
+}
+
 static void append_reason(struct json_writer *t, const char *name, enum known known,
                           enum reason reason)
 {

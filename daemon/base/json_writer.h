@@ -61,6 +61,8 @@ void json_writer_text(struct json_writer *t, const char *name, const char *v);
 void json_writer_text_or_null(struct json_writer *t, const char *name, const char *v);
 /* Writes seconds since 1970 as RFC 3339. Years beyond 9999 fail. */
 void json_writer_time(struct json_writer *t, const char *name, int64_t wall_seconds);
+/* Writes the time, or null if it is 0. */
+void json_writer_time_or_null(struct json_writer *t, const char *name, int64_t wall_seconds);
 /* Writes a list of numbers. A negative number is written as null. */
 void json_writer_i16s(struct json_writer *t, const char *name, const int16_t *values, size_t count);
 void json_writer_u32s(struct json_writer *t, const char *name, const uint32_t *values,

@@ -13,14 +13,6 @@
 /* The largest numbers of rows in a page, and of served documents in a row. */
 enum { BACKEND_MAX_PAGE = 1000, BACKEND_MAX_SERVED = 64 };
 
-static void write_time_or_null(struct json_writer *t, const char *name, int64_t wall_seconds)
-{
-    if (wall_seconds)
-        json_writer_time(t, name, wall_seconds);
-    else
-        json_writer_null(t, name);
-}
-
 static void write_measurement(struct json_writer *t, const struct measurement *measurement)
 {
     json_writer_open(t, NULL, '{');
@@ -33,9 +25,9 @@ static void write_measurement(struct json_writer *t, const struct measurement *m
     json_writer_text(t, "state", measurement_state_name(measurement->state));
     json_writer_real(t, "progress", measurement->progress);
     json_writer_text(t, "message", measurement->message);
-    write_time_or_null(t, "queued_at", measurement->queued_at);
-    write_time_or_null(t, "started_at", measurement->started_at);
-    write_time_or_null(t, "ended_at", measurement->ended_at);
+    json_writer_time_or_null(t, "queued_at", measurement->queued_at);
+    json_writer_time_or_null(t, "started_at", measurement->started_at);
+    json_writer_time_or_null(t, "ended_at", measurement->ended_at);
     json_writer_text_or_null(t, "fingerprint_id", measurement->fingerprint_id);
     json_writer_text_or_null(t, "measured_id", measurement->measured_id);
     encode_err(t, "error", &measurement->error);
