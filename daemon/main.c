@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -72,40 +71,6 @@ static enum status main_run(struct config *config, int argc, char **argv, struct
     return serve_run(config, argc, argv, REACHD_VERSION, err);
 }
 
-/* Returns the exit code, from which a service manager decides whether to restart the daemon. */
-static int main_exit_code(enum status status)
-{
-    switch (status) {
-    case STATUS_OK:
-        return EX_OK;
-    case STATUS_CONFLICT:
-        return EX_TEMPFAIL;
-    case STATUS_INVALID_ARGUMENT: /* a valid option that cannot be satisfied */
-        return EX_CONFIG;
-    case STATUS_NO_DRIVER:
-    case STATUS_DRIVER_TOO_OLD:
-    case STATUS_GPU_BUSY:
-    case STATUS_GPU_LOST:
-    case STATUS_GPU_HUNG:
-    case STATUS_NOT_SUPPORTED:
-        return EX_UNAVAILABLE;
-    case STATUS_READ_ONLY:
-    case STATUS_FULL:
-        return EX_CANTCREAT;
-    case STATUS_IO:
-        return EX_IOERR;
-    case STATUS_NO_MEMORY:
-        return EX_OSERR;
-    case STATUS_CORRUPT:
-    case STATUS_PROTOCOL:
-        return EX_DATAERR;
-    case STATUS_INTERNAL:
-        return EX_SOFTWARE;
-    default:
-        return EXIT_FAILURE;
-    }
-}
-
 /* Opens closed descriptors from 0 to 2. Otherwise the next opened file would get one of these
  * descriptors, and a log line could be written into the database. */
 static void main_reserve_stdio(void)
@@ -139,5 +104,5 @@ int main(int argc, char **argv)
     if (status)
         log_error("%s", err.text);
     config_free(&config);
-    return main_exit_code(status);
+    return status_info(status)->exit_code;
 }

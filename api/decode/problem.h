@@ -20,7 +20,7 @@ enum { PROBLEM_POINTER_BYTES = 96 };
 struct snapshot;
 
 struct problem {
-    unsigned http_status; /* HTTP status; 0 means the code of `status` (http_status_of) */
+    unsigned http_status; /* HTTP status; 0 means the code of `status` (status_info) */
     enum status status;
     const char *slug;      /* slug of the problem; NULL means the text of the status */
     const char *title;     /* title of the problem; NULL means the text of the status */

@@ -67,35 +67,6 @@ enum { RETRY_AFTER_SECONDS = 5, TYPE_BYTES = 64 };
 static const char PROBLEM_TYPE[] = "application/problem+json";
 static const char TYPE_PREFIX[] = "urn:reachd:problem:";
 
-static unsigned http_status_of(enum status status)
-{
-    switch (status) {
-    case STATUS_INVALID_ARGUMENT:
-        return HTTP_BAD_REQUEST;
-    case STATUS_TOO_MANY_BYTES:
-        return HTTP_UNPROCESSABLE_CONTENT;
-    case STATUS_NOT_FOUND:
-        return HTTP_NOT_FOUND;
-    case STATUS_NOT_APPLICABLE: /* the fingerprint lacks data for this request */
-    case STATUS_CONFLICT:
-    case STATUS_GPU_BUSY:
-    case STATUS_GPU_LOST:
-    case STATUS_GPU_HUNG:
-        return HTTP_CONFLICT;
-    case STATUS_NOT_SUPPORTED:
-        return HTTP_NOT_IMPLEMENTED;
-    case STATUS_FULL:
-    case STATUS_NO_MEMORY:
-    case STATUS_NO_DRIVER:
-    case STATUS_NOT_READY:
-        return HTTP_SERVICE_UNAVAILABLE;
-    case STATUS_READ_ONLY:
-        return HTTP_INSUFFICIENT_STORAGE;
-    default:
-        return HTTP_INTERNAL_SERVER_ERROR;
-    }
-}
-
 static void write_errors(struct json_writer *t, const struct problem *p)
 {
     json_writer_open(t, "errors", '[');
@@ -139,7 +110,7 @@ void reply_problem(struct reply *reply, const struct request *request,
                    const struct problem *problem)
 {
     unsigned http_status =
-        problem->http_status ? problem->http_status : http_status_of(problem->status);
+        problem->http_status ? problem->http_status : status_info(problem->status)->http_status;
     struct json_writer t;
     size_t bytes = 0;
     char *text;
@@ -178,5 +149,5 @@ void reply_err_as(struct reply *reply, const struct request *request, const stru
 
 void reply_err(struct reply *reply, const struct request *request, const struct err *err)
 {
-    reply_err_as(reply, request, err, http_status_of(err->status));
+    reply_err_as(reply, request, err, status_info(err->status)->http_status);
 }

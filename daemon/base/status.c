@@ -7,85 +7,92 @@
 #include "base/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 enum { TEXT_BYTES = sizeof(((struct err *)NULL)->text) };
 
 static const struct status_info table[STATUS_COUNT] = {
-    [STATUS_OK] = {"ok", "Done.", "Nothing to do."},
-    [STATUS_INVALID_ARGUMENT] = {"invalid-argument", "The request has an invalid value.",
+    [STATUS_OK] = {"ok", 200, EX_OK, "Done.", "Nothing to do."},
+    [STATUS_INVALID_ARGUMENT] = {"invalid-argument", 400, EX_CONFIG,
+                                 "The request has an invalid value.",
                                  "Correct the value that the detail names and try again."},
-    [STATUS_TOO_MANY_BYTES] = {"too-many-bytes",
+    [STATUS_TOO_MANY_BYTES] = {"too-many-bytes", 422, EXIT_FAILURE,
                                "The request is for more memory than the GPU or the node has.",
                                "Request at most the size in the detail."},
-    [STATUS_NOT_FOUND] = {"not-found", "No object has this name.",
+    [STATUS_NOT_FOUND] = {"not-found", 404, EXIT_FAILURE, "No object has this name.",
                           "Use a name that exists; the detail has the name that is wrong."},
-    [STATUS_NOT_APPLICABLE] = {"not-applicable",
+    [STATUS_NOT_APPLICABLE] = {"not-applicable", 409, EXIT_FAILURE,
                                "The answer does not apply to this GPU or this request.",
                                "Nothing to do: this is an answer, not a failure."},
     [STATUS_NOT_OBSERVABLE] =
-        {"not-observable", "The hardware shows no signal of the property.",
+        {"not-observable", 500, EXIT_FAILURE, "The hardware shows no signal of the property.",
          "Nothing to do: this is an answer. A deeper measurement may look further."},
     [STATUS_NOT_SUPPORTED] =
-        {"not-supported", "This GPU, driver or build lacks a feature.",
+        {"not-supported", 501, EX_UNAVAILABLE, "This GPU, driver or build lacks a feature.",
          "Use a build, a release, a driver or a GPU with the feature that the detail names."},
-    [STATUS_NOT_PERMITTED] = {"not-permitted", "The system does not permit the operation.",
+    [STATUS_NOT_PERMITTED] = {"not-permitted", 500, EXIT_FAILURE,
+                              "The system does not permit the operation.",
                               "Raise the limit, or grant the permission, that the detail names."},
-    [STATUS_NO_MEMORY] = {"no-memory", "The host is out of memory.",
+    [STATUS_NO_MEMORY] = {"no-memory", 503, EX_OSERR, "The host is out of memory.",
                           "Free memory on this host, or raise the limit of the process, and try "
                           "again."},
-    [STATUS_NO_DRIVER] = {"no-driver", "The NVIDIA driver is missing, or finds no device.",
+    [STATUS_NO_DRIVER] = {"no-driver", 503, EX_UNAVAILABLE,
+                          "The NVIDIA driver is missing, or finds no device.",
                           "If nvidia-smi lists the GPU, check why this process has no access: "
                           "CUDA_VISIBLE_DEVICES, the device files, a container. Otherwise install "
                           "the NVIDIA driver; without a GPU, use a simulated one."},
-    [STATUS_DRIVER_TOO_OLD] = {"driver-too-old", "The NVIDIA driver is too old.",
+    [STATUS_DRIVER_TOO_OLD] = {"driver-too-old", 500, EX_UNAVAILABLE,
+                               "The NVIDIA driver is too old.",
                                "Install a driver at least as new as the detail says."},
-    [STATUS_GPU_BUSY] = {"gpu-busy", "Another process holds the GPU.",
+    [STATUS_GPU_BUSY] = {"gpu-busy", 409, EX_UNAVAILABLE, "Another process holds the GPU.",
                          "Wait until the other process is done, or set the compute mode to "
                          "default, and measure again."},
-    [STATUS_GPU_NO_MEMORY] = {"gpu-no-memory",
+    [STATUS_GPU_NO_MEMORY] = {"gpu-no-memory", 500, EXIT_FAILURE,
                               "The GPU has too little free memory for a useful probe.",
                               "Free the memory that the detail names on the GPU, and some hundred "
                               "MiB for a CUDA context. Then measure again."},
-    [STATUS_GPU_LOST] = {"gpu-lost", "The GPU or its context is gone.",
+    [STATUS_GPU_LOST] = {"gpu-lost", 409, EX_UNAVAILABLE, "The GPU or its context is gone.",
                          "Look for Xid lines in the kernel log; measure again once nvidia-smi "
                          "lists the GPU."},
-    [STATUS_GPU_FAULT] = {"gpu-fault", "A driver call or a kernel failed.",
+    [STATUS_GPU_FAULT] = {"gpu-fault", 500, EXIT_FAILURE, "A driver call or a kernel failed.",
                           "Measure again; if it fails again, report the detail together with the "
                           "driver version."},
     [STATUS_GPU_HUNG] =
-        {"gpu-hung", "A call of the driver does not return.",
+        {"gpu-hung", 409, EX_UNAVAILABLE, "A call of the driver does not return.",
          "Look for Xid lines in the kernel log. Do not kill the process that hangs, which may "
          "freeze the GPU. Drain the node, then reset the GPU or restart the node."},
-    [STATUS_DEADLINE] = {"deadline", "The operation exceeded its time limit.",
+    [STATUS_DEADLINE] = {"deadline", 500, EXIT_FAILURE, "The operation exceeded its time limit.",
                          "Try again when the GPU is less busy; if nvidia-smi does not respond "
                          "either, look for Xid lines in the kernel log."},
-    [STATUS_CANCELLED] = {"cancelled", "The operation was cancelled.",
+    [STATUS_CANCELLED] = {"cancelled", 500, EXIT_FAILURE, "The operation was cancelled.",
                           "Start the operation again if its result is still needed."},
-    [STATUS_DISTURBED] = {"disturbed", "The measurement contradicts itself.",
+    [STATUS_DISTURBED] = {"disturbed", 500, EXIT_FAILURE, "The measurement contradicts itself.",
                           "Measure again when no other job runs on the GPU."},
-    [STATUS_INCONCLUSIVE] = {"inconclusive", "The measurement found no answer.",
+    [STATUS_INCONCLUSIVE] = {"inconclusive", 500, EXIT_FAILURE, "The measurement found no answer.",
                              "Measure again when no other job runs on the GPU; if it fails again, "
                              "report the detail together with the GPU's name."},
-    [STATUS_PROTOCOL] = {"protocol", "The peer sent an invalid message.",
+    [STATUS_PROTOCOL] = {"protocol", 500, EX_DATAERR, "The peer sent an invalid message.",
                          "Check that both sides are reachd, and of the same release."},
-    [STATUS_IO] = {"io", "Reading or writing failed.",
+    [STATUS_IO] = {"io", 500, EX_IOERR, "Reading or writing failed.",
                    "Check that the file that the detail names exists, and that this process may "
                    "use the file."},
-    [STATUS_CORRUPT] = {"corrupt", "Stored data fails its check.",
+    [STATUS_CORRUPT] = {"corrupt", 500, EX_DATAERR, "Stored data fails its check.",
                         "Move the damaged file away, keep the file for analysis, and begin with a "
                         "new file or a backup."},
-    [STATUS_READ_ONLY] = {"read-only", "The state file cannot be written.",
+    [STATUS_READ_ONLY] = {"read-only", 507, EX_CANTCREAT, "The state file cannot be written.",
                           "Give this process write access to the file and its directory, or name "
                           "another file."},
-    [STATUS_FULL] = {"full", "There is no space left.",
+    [STATUS_FULL] = {"full", 503, EX_CANTCREAT, "There is no space left.",
                      "Free space as the detail says, and try again."},
     [STATUS_CONFLICT] =
-        {"conflict", "Another instance holds the object, or the object has changed.",
+        {"conflict", 409, EX_TEMPFAIL,
+         "Another instance holds the object, or the object has changed.",
          "Wait until the other instance has ended, or read the current state, and try again."},
-    [STATUS_NOT_READY] = {"not-ready", "The answer is not known yet.",
+    [STATUS_NOT_READY] = {"not-ready", 503, EXIT_FAILURE, "The answer is not known yet.",
                           "Request it again in a moment."},
-    [STATUS_INTERNAL] = {"internal", "This is a bug in reachd.",
+    [STATUS_INTERNAL] = {"internal", 500, EX_SOFTWARE, "This is a bug in reachd.",
                          "Report the bug with the detail and the log of that time."},
 };
 

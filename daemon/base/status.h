@@ -61,6 +61,10 @@ struct err {
 /* Properties of every failure of one status. The strings are static and never NULL. */
 struct status_info {
     const char *slug;      /* stable, lower case with dashes: "gpu-busy" */
+    unsigned http_status;  /* status code of the API (RFC 9110) */
+    int exit_code;         /* exit status of reachd (sysexits.h), by which a service manager decides
+                              whether to restart it. The argument that is invalid there is a valid
+                              option that cannot be satisfied. */
     const char *message;   /* a description of the status */
     const char *next_step; /* a next step that fits every source of this status */
 };
