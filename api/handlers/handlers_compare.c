@@ -3,7 +3,6 @@
 #include "api/handlers/handlers.h"
 
 #include "api/encode/encode.h"
-#include "api/handlers/backend.h"
 
 enum { COMPARISON_ROOM = 64 << 10 };
 

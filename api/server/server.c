@@ -208,9 +208,8 @@ static size_t on_unescape(void *cls, struct MHD_Connection *connection, char *te
     return strlen(text);
 }
 
-static void on_log(void *cls, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-static void on_log(void *cls, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *format,
+                                                         va_list args)
 {
     char line[256];
 

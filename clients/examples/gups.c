@@ -1,8 +1,6 @@
 /* gups.c: the command line, the plan and the output of reach-gups (gups.h). */
 #include "gups.h"
 
-#include "base/units.h"
-
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "base/text.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef char *demangle_fn(const char *mangled, char *buffer, size_t *length, int *status);

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "batch/export.h"
 #include "batch/report.h"
-#include "fingerprint/fingerprint_json.h"
 #include "import/import.h"
 
 #include <stdio.h>

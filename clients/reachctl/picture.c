@@ -38,8 +38,7 @@ static const char *palette_color(unsigned i)
     return colors[i % (sizeof(colors) / sizeof(*colors))];
 }
 
-static void put_text(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
-static void put_text(const char *format, va_list arguments)
+__attribute__((format(printf, 1, 0))) static void put_text(const char *format, va_list arguments)
 {
     char text[TEXT_BYTES];
 

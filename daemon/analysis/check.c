@@ -60,11 +60,9 @@ enum { VOTES_QUIET = 3, VOTES_LESS_QUIET = 7, VOTES_NOISY = 15 };
 NAME_FUNCTION(check_result_name, enum check_result, [CHECK_HOLDS] = "still true",
               [CHECK_UNSURE] = "cannot say", [CHECK_CHANGED] = "changed")
 
-static void find(struct check *out, enum check_result result, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* Keeps the worst finding, and the first of two equally bad findings. */
-static void find(struct check *out, enum check_result result, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void find(struct check *out, enum check_result result,
+                                                       const char *format, ...)
 {
     va_list args;
     if (result <= out->result)

@@ -9,7 +9,6 @@
 #include "analysis/disturbance.h"
 
 #include "analysis/levels/control.h"
-#include "analysis/levels/levels.h"
 #include "analysis/levels/sweep.h"
 #include "analysis/structure/traces.h"
 #include "base/stats.h"
@@ -52,11 +51,9 @@ enum { FEWEST_BYSTANDERS = 3, LOADS_TOGETHER = 10 };
  * cycles, the kernel does not wait for them. */
 enum { LEAST_CYCLES = 20 };
 
-static void blame(struct assessment *out, enum verdict verdict, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* Keeps the worse verdict, and the first of two equally bad verdicts. */
-static void blame(struct assessment *out, enum verdict verdict, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void
+blame(struct assessment *out, enum verdict verdict, const char *format, ...)
 {
     va_list args;
     if (verdict <= out->verdict)

@@ -7,7 +7,6 @@
 #include "batch/export.h"
 #include "batch/report.h"
 #include "fingerprint/fingerprint_check.h"
-#include "fingerprint/fingerprint_json.h"
 #include "measure/pipeline.h"
 #include "service/state_file.h"
 
@@ -45,11 +44,6 @@ static void measure_once_on_signal(int number)
     measure_once_stopped = 1;
 }
 
-static bool measure_once_ended(const struct measurement *measurement)
-{
-    return measurement->state == MEASUREMENT_DONE || measurement->state == MEASUREMENT_FAILED;
-}
-
 /* Queues `depth` for every GPU and waits until all measurements have ended. */
 static enum status measure_once_round(struct measure_once *o, enum depth depth, struct err *err)
 {
@@ -60,7 +54,7 @@ static enum status measure_once_round(struct measure_once *o, enum depth depth, 
         status = pipeline_submit(o->pipeline, o->gpus[i].uuid, depth, &o->queue[i], err);
     for (uint32_t i = 0; i < o->gpu_count && !status;) {
         status = pipeline_measurement(o->pipeline, o->queue[i].id, &o->queue[i], err);
-        if (!status && measure_once_ended(&o->queue[i])) {
+        if (!status && measurement_is_ended(&o->queue[i])) {
             i++;
         } else if (!status && measure_once_stopped) {
             status = err_set(err, STATUS_CANCELLED, "stopped by a signal");

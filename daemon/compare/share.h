@@ -15,8 +15,6 @@
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
-#include <jansson.h>
-
 #define SHARE_FORMAT "reachd-share-1"
 
 enum { SHARE_FILE_BYTES = 80 };

@@ -34,6 +34,11 @@ struct measurement {
     struct err error;                       /* set if failed */
 };
 
+static inline bool measurement_is_ended(const struct measurement *m)
+{
+    return m->state == MEASUREMENT_DONE || m->state == MEASUREMENT_FAILED;
+}
+
 /* The number of measurements by state; ended measurements are counted since the start. */
 struct measurement_counts {
     uint64_t queued;

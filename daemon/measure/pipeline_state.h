@@ -13,7 +13,6 @@
 #include "measure/queue.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 /* The list of GPUs that the driver reports. */
 struct gpu_listing {

@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool queue_is_ended(const struct measurement *measurement)
-{
-    return measurement->state == MEASUREMENT_DONE || measurement->state == MEASUREMENT_FAILED;
-}
-
 NAME_FUNCTION(
     measurement_state_name, enum measurement_state, [MEASUREMENT_QUEUED] = "queued",
     [MEASUREMENT_RUNNING] = "running", [MEASUREMENT_DONE] = "done", [MEASUREMENT_FAILED] = "failed")
@@ -29,7 +24,7 @@ int queue_add(struct measurement_queue *queue, const char *uuid, enum measuremen
             slot = i;
             break;
         }
-        if (queue_is_ended(&queue->items[i]) &&
+        if (measurement_is_ended(&queue->items[i]) &&
             (slot == QUEUE_NONE || queue->numbers[i] < queue->numbers[slot]))
             slot = i;
     }

@@ -19,8 +19,6 @@
 #include "base/status.h"
 #include "fingerprint/fingerprint.h"
 
-#include <stddef.h>
-
 /* The largest size of the text, including NUL. Linux allows 128 KiB for one variable
  * (MAX_ARG_STRLEN), and the Slurm plugin allows 120 KiB for all variables of a GPU. */
 enum { JOB_ENV_TEXT_BYTES = 112 << 10 };

@@ -9,7 +9,6 @@
 
 #include <jansson.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 /* A full pair matrix of 132 SMs is about 10 MiB. No valid line is longer than this limit. */

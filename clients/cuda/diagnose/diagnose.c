@@ -75,9 +75,8 @@ void diagnose_close(struct diagnose *take)
 /* ---- the text ---- */
 
 /* Appends text, and truncates it at the end of the buffer. */
-static void say(struct reach_diagnosis *f, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void say(struct reach_diagnosis *f, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(struct reach_diagnosis *f, const char *format,
+                                                      ...)
 {
     const size_t at = strlen(f->text);
     va_list args;

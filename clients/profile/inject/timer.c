@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 
 enum { MARKS = 256, CONTEXTS = 16, WATCHES = MARKS / 2 };
 #define LONGEST_NS      (20 * NSEC_PER_SEC)

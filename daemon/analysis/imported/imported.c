@@ -2,7 +2,6 @@
 #include "analysis/imported/imported.h"
 
 #include "analysis/imported/curve_levels.h"
-#include "analysis/levels/levels.h"
 #include "analysis/sharing/floorplan.h"
 #include "analysis/imported/mean_sharing.h"
 #include "analysis/sharing/sharing.h"
