@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """Tests plan, split, explain and memory on simulated GPUs: the routes, their contract, and the text of reachctl."""
 import json
-import os
-import warnings
 
 import common
 from common import REACHCTL, case, equal, run
@@ -11,25 +9,10 @@ GIB = 1 << 30
 daemon = common.measured_daemon("--simulate", "k80", "--simulate", "h200")
 
 
-def contract(name):
-    """Returns the schema of an answer, with its references resolved."""
-    try:
-        import yaml
-    except ImportError:
-        raise common.Skip("python3-yaml is not installed") from None
-    with open(os.path.join(common.ROOT, "api", "openapi.yaml"), encoding="utf-8") as file:
-        text = file.read().replace("#/components/schemas/", "#/$defs/")
-    schemas = yaml.safe_load(text)["components"]["schemas"]
-    return {"$ref": "#/$defs/" + name, "$defs": schemas}
-
-
 def validate(name, document):
-    try:
-        import jsonschema
-    except ImportError:
-        raise common.Skip("python3-jsonschema is not installed") from None
-    warnings.simplefilter("ignore", DeprecationWarning)
-    jsonschema.Draft202012Validator(contract(name)).validate(document)
+    if not common.contract:
+        raise common.Skip("python3-yaml or python3-jsonschema is not installed")
+    common.contract.validate({"$ref": "#/components/schemas/" + name}, document, name)
 
 
 def plan(gpu, query):
