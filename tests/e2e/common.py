@@ -71,13 +71,16 @@ def case(function):
 
 
 def until(what, condition):
-    """Waits until condition() returns a true value, and returns it."""
+    """Waits until condition() returns a true value, and returns it. The pauses grow, because each question takes
+    time from the daemon and the other tests."""
     end = time.monotonic() + PATIENCE_S
+    pause = 0.01
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(1.2 * pause, 0.05)
     raise AssertionError("waited in vain until " + what)
 
 
