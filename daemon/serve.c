@@ -404,9 +404,7 @@ static enum status serve_start(struct serve *s, const char *version, struct err 
     if (!status) {
         log_info("reachd %s, state in %s", version, s->config->state);
         s->cell = snapshot_cell_new();
-        status = s->cell
-                     ? STATUS_OK
-                     : err_set(err, STATUS_NO_MEMORY, "cannot allocate a snapshot: out of memory");
+        status = s->cell ? STATUS_OK : err_no_memory(err, "a snapshot");
     }
     if (!status && s->sd_notify.fd >= 0) {
         s->publication_fd = snapshot_cell_watch(s->cell);

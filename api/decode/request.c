@@ -153,7 +153,7 @@ enum status request_parse(struct request *out, const char *target, struct err *e
     out->target = target;
     out->texts = strdup(from);
     if (!out->texts)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a request: out of memory");
+        return err_no_memory(err, "a request");
     if (out->texts[path_bytes] == '?') {
         out->texts[path_bytes] = '\0';
         query = out->texts + path_bytes + 1;

@@ -329,7 +329,7 @@ static enum status open_server(struct api_server *server, const struct api_optio
                                                   .wake = api_server_wake,
                                                   .server = server});
     if (!server->cache || !server->db_thread)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the HTTP server: out of memory");
+        return err_no_memory(err, "the HTTP server");
     server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     server->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -355,7 +355,7 @@ enum status api_server_new(const struct api_options *options, struct snapshot_ce
 
     if (!server || !send_prepare()) {
         free(server);
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the HTTP server: out of memory");
+        return err_no_memory(err, "the HTTP server");
     }
     server->epoll_fd = -1;
     server->timer_fd = -1;

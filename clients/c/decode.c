@@ -84,8 +84,7 @@ static void *alloc(struct json_reader *in, struct answer_content *answer, size_t
     void *memory = answer_alloc(answer, count, size);
 
     if (!memory)
-        json_reader_absorb(
-            in, err_set(in->err, STATUS_NO_MEMORY, "cannot allocate an answer: out of memory"));
+        json_reader_absorb(in, err_no_memory(in->err, "an answer"));
     return memory;
 }
 
@@ -247,8 +246,7 @@ static void read_fingerprint(struct json_reader *in, struct answer_content *answ
     struct reach_provenance *p = &answer->provenance;
 
     if (!fp) {
-        json_reader_absorb(
-            in, err_set(in->err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory"));
+        json_reader_absorb(in, err_no_memory(in->err, "a fingerprint"));
     } else if (json_reader_ok(in) &&
                fingerprint_from_json(answer->json, fp, in->err) != STATUS_OK) {
         json_reader_absorb(in, STATUS_PROTOCOL);

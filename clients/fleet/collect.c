@@ -152,7 +152,7 @@ static enum status start_transfer(struct transfer *t, nsec_t now, struct err *er
     curl_easy_setopt(t->curl, CURLOPT_TIMEOUT_MS, (long)(left / NSEC_PER_MSEC) + SLACK_MS);
     if (!t->body || (conditional && !t->fields) ||
         curl_easy_setopt(t->curl, CURLOPT_URL, url) != CURLE_OK)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a request: out of memory");
+        return err_no_memory(err, "a request");
     return STATUS_OK;
 }
 
@@ -332,7 +332,7 @@ static enum status end_transfer(struct transfer *t, CURLcode code, struct rng *r
     long head = 0;
 
     if (code == CURLE_OUT_OF_MEMORY || fflush(t->body) != 0)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a request: out of memory");
+        return err_no_memory(err, "a request");
     if (code == CURLE_SSL_CACERT_BADFILE)
         return err_set(err, STATUS_INVALID_ARGUMENT, "cannot use the certificates: %s", t->error);
     curl_easy_getinfo(t->curl, CURLINFO_SIZE_DOWNLOAD_T, &body);
@@ -486,7 +486,7 @@ enum status collect_run(const struct hosts *hosts, const struct collect_settings
     while (c.transfers && c.count < most && open_transfer(&c.transfers[c.count], settings))
         c.count++;
     if (!c.multi || c.count < most) {
-        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate requests: out of memory");
+        s = err_no_memory(err, "requests");
     } else {
         curl_multi_setopt(c.multi, CURLMOPT_MAXCONNECTS, (long)c.count);
         s = run_transfers(&c, err);

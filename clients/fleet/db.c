@@ -73,7 +73,7 @@ enum status fleet_script(struct fleet_db *db, const char *sql, const char *first
         end = end ? end : sql + strlen(sql);
         char *const one = strndup(sql, (size_t)(end - sql));
         if (!one)
-            return err_set(err, STATUS_NO_MEMORY, "cannot allocate a query: out of memory");
+            return err_no_memory(err, "a query");
         const int count = strstr(one, "$2") ? 2 : strstr(one, "$1") ? 1 : 0;
         s = fleet_query(db, one, count, parameters, row, self, err);
         free(one);
@@ -185,7 +185,7 @@ enum status fleet_connect(const char *where, bool read_only, struct fleet_db **o
     *out = NULL;
     *out_oldest = false;
     if (!db)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a database: out of memory");
+        return err_no_memory(err, "a database");
     db->engine = strncmp(where, "postgresql://", 13) == 0 || strncmp(where, "postgres://", 11) == 0
                      ? &fleet_postgres
                      : &fleet_sqlite;

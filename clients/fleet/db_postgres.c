@@ -115,7 +115,7 @@ static enum status open_engine(const char *where, bool read_only, void **out, st
         e->connection = PQconnectdb(where);
     if (!e || !e->connection) {
         free(e);
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a database: out of memory");
+        return err_no_memory(err, "a database");
     }
     if (PQstatus(e->connection) != CONNECTION_OK || PQsetClientEncoding(e->connection, "UTF8") != 0)
         s = set_error(e, NULL, err);
@@ -196,7 +196,7 @@ static enum status send_rows(struct postgres_engine *e, struct waiting *w, struc
     w->out = NULL;
     (void)snprintf(sql, sizeof(sql), "COPY %s (%s) FROM STDIN", w->table->name, w->table->columns);
     if (s == STATUS_OK && !complete)
-        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate rows: out of memory");
+        s = err_no_memory(err, "rows");
     if (s == STATUS_OK)
         result = PQexec(e->connection, sql);
     if (s == STATUS_OK && (PQresultStatus(result) != PGRES_COPY_IN ||
@@ -264,7 +264,7 @@ static enum status append_rows(void *engine, const struct fleet_table *table, in
     if (!w->out)
         w->out = open_memstream(&w->text, &w->bytes);
     if (!w->out)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate rows: out of memory");
+        return err_no_memory(err, "rows");
     for (int i = 0; i < rows * table->count; i++) {
         put_value(w->out, &values[i]);
         fputc((i + 1) % table->count > 0 ? '\t' : '\n', w->out);

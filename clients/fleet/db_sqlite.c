@@ -303,10 +303,10 @@ static enum status open_engine(const char *where, bool read_only, void **out, st
 
     *out = NULL;
     if (!e)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a database: out of memory");
+        return err_no_memory(err, "a database");
     e->path = strdup(where);
     if (!e->path)
-        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate a database: out of memory");
+        s = err_no_memory(err, "a database");
     if (s == STATUS_OK)
         s = open_file(e, read_only, err);
     if (s == STATUS_OK)

@@ -230,7 +230,7 @@ static enum status add_name(struct hosts *h, const char *name, struct err *err)
     h->names = names ? names : h->names;
     if (!copy || !tsearch(copy, &h->tree, by_name)) {
         free(copy);
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the list of hosts: out of memory");
+        return err_no_memory(err, "the list of hosts");
     }
     h->names[h->count++] = copy;
     return STATUS_OK;
@@ -424,8 +424,7 @@ enum status hosts_add_lines(struct hosts *h, const char *text, size_t bytes, str
         const size_t n = (size_t)((feed ? feed : end) - text);
         char *const line = strndup(text, n);
         if (!line)
-            return err_set(err, STATUS_NO_MEMORY,
-                           "cannot allocate the list of hosts: out of memory");
+            return err_no_memory(err, "the list of hosts");
         const char *const host = trim_line(line);
         if (memchr(text, '\0', n))
             s = err_set(err, STATUS_INVALID_ARGUMENT, "line %u is not a host", number);

@@ -71,7 +71,7 @@ static enum status compare_pairs(struct fleet_db *db, const char *survey, struct
     enum status s = STATUS_OK;
 
     if (!pair)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a survey: out of memory");
+        return err_no_memory(err, "a survey");
     while (s == STATUS_OK) {
         pair->id[0] = '\0';
         s = fleet_query(db,

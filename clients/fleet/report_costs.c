@@ -143,7 +143,7 @@ enum status report_costs(struct fleet_db *db, const char *survey, const char *mo
     enum status s;
 
     if (!c)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a report: out of memory");
+        return err_no_memory(err, "a report");
     c->to = to;
     report_table_begin(to, &table);
     s = fleet_script(db, fleet_sql_report_costs, survey, model, add_map, c, err);

@@ -408,7 +408,7 @@ enum status report_end(struct report_out *r, enum status so_far, struct err *err
     else if (r->format == FLEET_FORMAT_HTML)
         fprintf(r->out, "</main>\n<script>%s</script>\n</html>\n", fleet_page_js);
     if (r->no_memory)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a report: out of memory");
+        return err_no_memory(err, "a report");
     if (fflush(r->out) != 0 || ferror(r->out))
         return err_set(err, STATUS_IO, "cannot write the report");
     return STATUS_OK;

@@ -168,7 +168,7 @@ static void add_metric(void *self, const char *name, enum known known, double v,
     strcpy(in->key + in->key_bytes, name); /* a model and a name have at most 96 bytes */
     series = find_number(&in->db->series, in->key, &is_new);
     if (series == 0)
-        in->status = err_set(err, STATUS_NO_MEMORY, "cannot allocate a survey: out of memory");
+        in->status = err_no_memory(err, "a survey");
     if (is_new)
         in->status = APPEND(in->db, new_series, integer_value(series), text_value(in->fp->gpu.name),
                             text_value(origin_name(in->fp->gpu.origin)), text_value(name));
@@ -219,7 +219,7 @@ static enum status add_structure(struct staging *in, struct err *err)
             in->structure = find_number(&in->db->structures, lines, &is_new);
     }
     if (in->structure == 0)
-        in->status = err_set(err, STATUS_NO_MEMORY, "cannot allocate a survey: out of memory");
+        in->status = err_no_memory(err, "a survey");
     if (is_new) {
         (void)snprintf(hash, sizeof(hash), "%016" PRIx64, hash_bytes(HASH_START, lines, bytes));
         in->status = APPEND(in->db, new_structure, integer_value(in->structure), text_value(hash),
@@ -261,7 +261,7 @@ static enum status add_fingerprint_row(const struct staging *in, const struct ho
     enum status s;
 
     if (asprintf(&document, "{\"id\":\"%s\",%s", gpu->fingerprint_id, gpu->text + 1) < 0)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory");
+        return err_no_memory(err, "a fingerprint");
     print_candidates(d, candidates);
     s = APPEND(
         in->db, new_fingerprint, integer_value(in->seq), text_value(gpu->uuid),

@@ -86,8 +86,7 @@ static enum status read_host(void *self, const char *const *values, struct err *
     h->gpu_count = (uint32_t)strtoul(values[3], NULL, 10);
     h->host.detail = h->detail = strdup(values[2]);
     survey->counts[h->host.outcome]++;
-    return h->detail ? STATUS_OK
-                     : err_set(err, STATUS_NO_MEMORY, "cannot allocate a survey: out of memory");
+    return h->detail ? STATUS_OK : err_no_memory(err, "a survey");
 }
 
 static enum status run_survey(struct work *w, struct err *err)
@@ -129,7 +128,7 @@ enum status survey_run(struct fleet_db *db, const struct hosts *hosts,
         free(out->hosts);
         free(w.answer);
         *out = (struct survey){0};
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a survey: out of memory");
+        return err_no_memory(err, "a survey");
     }
     out->host_count = hosts->count;
     s = run_survey(&w, err ? err : &scratch);

@@ -75,10 +75,7 @@ static enum status read_document(const char *document, struct host_answer_gpu *o
     json_object_del(json, "id");
     out->text = fingerprint_json_text(json, hash);
     json_decref(json);
-    return out->text && out->fingerprint
-               ? s
-               : err_set(err, STATUS_NO_MEMORY,
-                         "cannot allocate a stored fingerprint: out of memory");
+    return out->text && out->fingerprint ? s : err_no_memory(err, "a stored fingerprint");
 }
 
 /* The columns are slot, uuid, serial, model, state, fingerprint_id and document. */
@@ -248,7 +245,7 @@ enum status fleet_upgrade_version_1(const char *path, struct err *err)
 
     if (asprintf(&part, "%s.part-%ld", path, (long)getpid()) < 0 ||
         asprintf(&kept, "%s.version-1", path) < 0)
-        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate a file name: out of memory");
+        s = err_no_memory(err, "a file name");
     if (s == STATUS_OK) {
         s = copy_file(path, part, err);
         if (s == STATUS_OK)

@@ -32,8 +32,7 @@ struct reading {
 
 static enum status no_memory(struct err *err)
 {
-    return err_set(err, STATUS_NO_MEMORY,
-                   "cannot allocate the accesses of a launch: out of memory");
+    return err_no_memory(err, "the accesses of a launch");
 }
 
 /* ---- classes ---- */

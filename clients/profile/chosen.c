@@ -64,7 +64,7 @@ static enum status add_row(void *context, const struct access_class *c, uint64_t
         const uint64_t room = rows->room > 0 ? 2 * rows->room : 4096;
         uint64_t *const more = realloc(rows->addresses, room * sizeof(*more));
         if (!more)
-            return err_set(err, STATUS_NO_MEMORY, "cannot allocate the rows: out of memory");
+            return err_no_memory(err, "the rows");
         rows->addresses = more;
         rows->room = room;
     }
@@ -90,6 +90,5 @@ enum status chosen_find_even(const struct chosen_rows *rows, uint64_t span, uint
         fits = number_set_add(&set, rows->addresses[i] / entry_bytes) != UINT32_MAX;
     *even = set.count >= EVEN * entries * (1 - exp(-(double)rows->count / entries));
     number_set_free(&set);
-    return fits ? STATUS_OK
-                : err_set(err, STATUS_NO_MEMORY, "cannot allocate the entries: out of memory");
+    return fits ? STATUS_OK : err_no_memory(err, "the entries");
 }

@@ -189,8 +189,7 @@ enum status device_cost_predict(struct costing *c, struct err *err)
         return s;
     }
     answer = calloc(1, sizeof(*answer));
-    s = answer ? ask_whatif(c, &sums, load_bytes, answer, err)
-               : err_set(err, STATUS_NO_MEMORY, "cannot allocate the answer: out of memory");
+    s = answer ? ask_whatif(c, &sums, load_bytes, answer, err) : err_no_memory(err, "the answer");
     if (answer && s == STATUS_OK) {
         now = find_row(answer, WHATIF_AS_IT_IS);
         c->device_ns = answer->memory_ns * sums.lines + store_ns;

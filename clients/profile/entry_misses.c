@@ -72,6 +72,5 @@ enum status entry_misses_count(const uint64_t *addresses, uint64_t count, uint64
     number_set_free(&set);
     free(numbers);
     free(t.links);
-    return fits ? STATUS_OK
-                : err_set(err, STATUS_NO_MEMORY, "cannot allocate the entries: out of memory");
+    return fits ? STATUS_OK : err_no_memory(err, "the entries");
 }

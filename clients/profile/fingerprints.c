@@ -38,8 +38,7 @@ static enum status read_file(const char *path, struct found *out, struct err *er
             err, json_error_code(&why) == json_error_cannot_open_file ? STATUS_IO : STATUS_CORRUPT,
             "cannot read the fingerprint %s: %s", path, why.text);
     out->fp = malloc(sizeof(*out->fp));
-    s = out->fp ? fingerprint_from_json(json, out->fp, err)
-                : err_set(err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory");
+    s = out->fp ? fingerprint_from_json(json, out->fp, err) : err_no_memory(err, "a fingerprint");
     json_decref(json);
     if (s != STATUS_OK)
         return err_prefix(err, "%s", path);
@@ -51,9 +50,7 @@ enum status fingerprints_open(const char *const *files, uint32_t count, struct f
                               struct err *err)
 {
     struct fingerprints *f = calloc(1, sizeof(*f));
-    enum status s =
-        f ? STATUS_OK
-          : err_set(err, STATUS_NO_MEMORY, "cannot allocate the fingerprints: out of memory");
+    enum status s = f ? STATUS_OK : err_no_memory(err, "the fingerprints");
 
     for (uint32_t i = 0; f && s == STATUS_OK && i < count; i++) {
         if (f->count == MAX_ANSWERS)

@@ -204,7 +204,7 @@ enum status link_cost_predict(struct costing *c, struct err *err)
     enum status s = STATUS_OK;
 
     if (!answer)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the answer: out of memory");
+        return err_no_memory(err, "the answer");
     for (uint32_t place = 0; place < PLACE_COUNT; place++)
         c->link_ns += in_order_ns(c, (enum place)place);
     c->link_in_reach_ns = c->link_ns;

@@ -60,7 +60,7 @@ enum status place_map_make(const struct recording *r, uint32_t gpu, struct place
 {
     *out = (struct place_map){.regions = calloc(r->allocation_count + 1u, sizeof(*out->regions))};
     if (!out->regions)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the map of memory: out of memory");
+        return err_no_memory(err, "the map of memory");
     for (uint32_t i = 0; i < r->allocation_count; i++) {
         const struct recording_allocation *const a = &r->allocations[i];
         struct place_region *const last = out->count > 0 ? &out->regions[out->count - 1] : NULL;

@@ -71,9 +71,7 @@ static void *read_list(struct json_reader *in, const char *field, uint32_t max, 
 
     *out_count = elements ? count : 0;
     if (count > 0 && !elements)
-        json_reader_absorb(in, err_set(in->err, STATUS_NO_MEMORY,
-                                       "cannot allocate %u elements of a recording: out of memory",
-                                       count));
+        json_reader_absorb(in, err_no_memory(in->err, "%u elements of a recording", count));
     for (uint32_t i = 0; i < *out_count && json_reader_ok(in); i++) {
         struct json_reader element;
         json_reader_begin_inside(&element, in, json_array_get(list, i), field, (int)i);
@@ -153,8 +151,7 @@ static void read_pages(struct json_reader *in, struct recording_launch *l)
 
     l->pages = count > 0 ? calloc(count, sizeof(*l->pages)) : NULL;
     if (count > 0 && !l->pages)
-        json_reader_absorb(in, err_set(in->err, STATUS_NO_MEMORY,
-                                       "cannot allocate %u runs of pages: out of memory", count));
+        json_reader_absorb(in, err_no_memory(in->err, "%u runs of pages", count));
     for (uint32_t i = 0; l->pages && i < count; i++) {
         if (!read_page_run(json_array_get(list, i), least, &l->pages[i])) {
             json_reader_fail(in, "pages", "element %u must be [first page, count], in order", i);

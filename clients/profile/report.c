@@ -251,8 +251,7 @@ static enum status make_row(const struct launch_context *context, struct report_
 
     row->name = kernel_name_format(row->kernel->name);
     if (!row->name)
-        return err_set(err, STATUS_NO_MEMORY,
-                       "cannot allocate the name of a kernel: out of memory");
+        return err_no_memory(err, "the name of a kernel");
     s = add_launches(context, row, &sums, err);
     for (uint32_t k = 0; k < RLT_KIND_COUNT; k++)
         if (sums.random_of_kind[k] > sums.random_of_kind[row->kind])
@@ -299,8 +298,7 @@ static enum status make_section(const struct report_source *source, struct repor
 
     section->rows = calloc(r->kernel_count + 1u, sizeof(*section->rows));
     if (!section->rows)
-        return err_set(err, STATUS_NO_MEMORY,
-                       "cannot allocate the rows of a report: out of memory");
+        return err_no_memory(err, "the rows of a report");
     s = place_map_make(r, section->gpu, &map, err);
     for (uint32_t k = 0; k < r->kernel_count; k++)
         if (r->kernels[k].gpu == section->gpu)
@@ -343,7 +341,7 @@ enum status report_make(const struct report_source *source, struct report *out, 
         most += source->recordings[i].gpu_count;
     *out = (struct report){.sections = calloc(most + 1u, sizeof(*out->sections))};
     if (!out->sections)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the report: out of memory");
+        return err_no_memory(err, "the report");
     for (uint32_t i = 0; i < source->count; i++) {
         const struct recording *const r = &source->recordings[i];
         for (uint32_t gpu = 0; s == STATUS_OK && gpu < r->gpu_count; gpu++) {

@@ -54,7 +54,7 @@ static enum status read_all(const char *folder, struct dirent **entries, int cou
 
     out->all = calloc((size_t)count + 1, sizeof(*out->all));
     if (!out->all)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the recordings: out of memory");
+        return err_no_memory(err, "the recordings");
     for (int i = 0; i < count; i++) {
         char path[PATH_MAX];
         if (snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name) >= (int)sizeof(path))

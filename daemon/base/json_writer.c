@@ -533,7 +533,7 @@ enum status json_writer_print(struct json_writer *t, FILE *out, struct err *err)
     enum status s = STATUS_OK;
 
     if (!text)
-        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate a document: out of memory");
+        s = err_no_memory(err, "a document");
     else if (fwrite(text, 1, bytes, out) != bytes)
         s = err_set(err, STATUS_IO, "cannot write a document: %s", strerror(errno));
     free(text);

@@ -158,6 +158,17 @@ enum status err_set_hint(struct err *err, enum status s, const char *hint, const
     return s;
 }
 
+enum status err_no_memory(struct err *err, const char *format, ...)
+{
+    char what[TEXT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    return err_set(err, STATUS_NO_MEMORY, "cannot allocate %s: out of memory", what);
+}
+
 const char *err_next_step(const struct err *err)
 {
     return err->hint ? err->hint : status_info(err->status)->next_step;

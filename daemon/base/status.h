@@ -87,6 +87,10 @@ enum status err_set_field(struct err *err, enum status s, const char *field, con
 enum status err_set_hint(struct err *err, enum status s, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Fills `*err` with "cannot allocate ...: out of memory" and returns STATUS_NO_MEMORY. */
+enum status err_no_memory(struct err *err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Returns the next step, which is never NULL: the error's own hint, or the hint of its status. */
 const char *err_next_step(const struct err *err);
 

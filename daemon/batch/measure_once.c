@@ -185,7 +185,7 @@ static enum status measure_once_result(struct measure_once *o, uint32_t i, struc
         fp = calloc(1, sizeof *fp);
         status =
             fp ? store_fingerprint(o->store, measurement->uuid, measurement->measured_id, fp, err)
-               : err_set(err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory");
+               : err_no_memory(err, "a fingerprint");
         if (!status) {
             measure_once_compare(o, i, fp);
             printf("\n== gpu %u: %s\n", i, measurement->message);
@@ -214,7 +214,7 @@ static enum status measure_once_start(struct measure_once *o, struct err *err)
         return status;
     o->cell = snapshot_cell_new();
     if (!o->cell)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a snapshot: out of memory");
+        return err_no_memory(err, "a snapshot");
     status = pipeline_start(&options, o->store, o->cell, &o->pipeline, err);
     if (status)
         return status;
@@ -306,7 +306,7 @@ enum status measure_once_analyze(const struct config *config, struct err *err)
     if (!in) {
         status = err_set(err, STATUS_IO, "cannot read %s: %s", config->analyze, strerror(errno));
     } else if (!fp) {
-        status = err_set(err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory");
+        status = err_no_memory(err, "a fingerprint");
     }
     status = status ? status : export_read_observations(in, &set, &depth, err);
     if (config->analyze_depth_given)

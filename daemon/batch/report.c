@@ -546,7 +546,7 @@ enum status report_fingerprint(FILE *out, const struct fingerprint *fp, bool evi
     json = text ? json_loadb(text, bytes, 0, NULL) : NULL;
     free(text);
     if (!json)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a document: out of memory");
+        return err_no_memory(err, "a document");
     report_print(out, json);
     if (evidence)
         report_evidence(out, json);

@@ -221,7 +221,7 @@ enum status comparison_make(const struct reference *reference, const struct fing
     w.next = 0;
     metrics_visit(fp, add_number, &w);
     if (out->no_memory)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a comparison: out of memory");
+        return err_no_memory(err, "a comparison");
     conclude(out);
     explain_link(fp, out);
     return STATUS_OK;

@@ -368,7 +368,7 @@ static enum status add_file(json_t *tree, const char *folder, const char *name, 
             "Remove the file; reachctl share writes files of a reference set from fingerprints.",
             "%.200s is not a reference-set file", path);
     else if (!add_chip(tree, json))
-        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the reference set: out of memory");
+        s = err_no_memory(err, "the reference set");
     json_decref(json);
     return s;
 }
@@ -393,7 +393,7 @@ enum status reference_load(const char *folder, struct reference **out, struct er
         s = err_set_hint(err, STATUS_NOT_FOUND, "Name the folder with --reference.",
                          "cannot open the reference set %.200s: %s", folder, strerror(errno));
     else if (!tree)
-        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the reference set: out of memory");
+        s = err_no_memory(err, "the reference set");
     else if (n > MAX_FILES)
         s = err_set(err, STATUS_TOO_MANY_BYTES, "%.200s has more than %d files", folder, MAX_FILES);
     for (int i = 0; i < n; i++) {
@@ -405,7 +405,7 @@ enum status reference_load(const char *folder, struct reference **out, struct er
     if (s == STATUS_OK)
         *out = condense(tree);
     if (s == STATUS_OK && !*out)
-        s = err_set(err, STATUS_NO_MEMORY, "cannot allocate the reference set: out of memory");
+        s = err_no_memory(err, "the reference set");
     json_decref(tree);
     return s;
 }

@@ -111,7 +111,7 @@ enum status share_make(const struct fingerprint *fp, char **out_text, size_t *ou
     json_writer_close(&t, '}');
     *out_text = json_writer_end(&t, out_bytes);
     if (!*out_text)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the file of a chip: out of memory");
+        return err_no_memory(err, "the file of a chip");
     name_file(&fp->gpu, *out_text, *out_bytes, out_file);
     return STATUS_OK;
 }

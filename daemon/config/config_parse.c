@@ -160,7 +160,7 @@ static enum status config_parse_line(struct config *c, struct config_line *at, c
     const char *kept = config_keep(c, value, value_length);
 
     return kept ? config_put(c, o, kept, CONFIG_FILE, who, err)
-                : err_set(err, STATUS_NO_MEMORY, "cannot allocate %s: out of memory", at->file);
+                : err_no_memory(err, "%s", at->file);
 }
 
 enum status config_read_text(struct config *out, const char *name, const char *text, size_t size,
@@ -274,9 +274,8 @@ static enum status config_parse_list(struct config *c, const struct config_optio
 
         config_trim(&text, &length);
         const char *kept = config_keep(c, text, length);
-        enum status status =
-            kept ? config_put(c, o, kept, CONFIG_ENVIRONMENT, who, err)
-                 : err_set(err, STATUS_NO_MEMORY, "cannot allocate %s: out of memory", who);
+        enum status status = kept ? config_put(c, o, kept, CONFIG_ENVIRONMENT, who, err)
+                                  : err_no_memory(err, "%s", who);
 
         if (status)
             return status;
@@ -472,7 +471,7 @@ enum status config_check_simulated(const struct config *config, struct err *err)
         return STATUS_OK;
     gpus = calloc(REACH_MAX_GPUS, sizeof *gpus);
     if (!gpus)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a list of GPUs: out of memory");
+        return err_no_memory(err, "a list of GPUs");
     status = gpu_list(&options, gpus, REACH_MAX_GPUS, &count, &why);
     free(gpus);
     return status ? err_set(err, STATUS_INVALID_ARGUMENT, "%s", why.text) : STATUS_OK;

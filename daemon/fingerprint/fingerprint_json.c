@@ -484,7 +484,7 @@ enum status fingerprint_id(const struct fingerprint *fp, char *out, struct err *
     if (text)
         return STATUS_OK;
     out[0] = '\0';
-    return err_set(err, STATUS_NO_MEMORY, "cannot allocate the id of a fingerprint: out of memory");
+    return err_no_memory(err, "the id of a fingerprint");
 }
 
 bool fingerprint_is_id(const char *text)

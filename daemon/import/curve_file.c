@@ -67,7 +67,7 @@ static enum status flush(struct column *c, struct observation_set *set, struct e
     o.result.value_count = c->count;
     o.result.values = calloc(c->count, sizeof *o.result.values);
     if (!o.result.values)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate %u points: out of memory", c->count);
+        return err_no_memory(err, "%u points", c->count);
     for (uint32_t i = 0; i < c->count; i++) {
         o.spec.points[i] = c->pages[i];
         o.result.values[i] = c->values[i];
@@ -177,7 +177,7 @@ enum status import_read_curves(struct lines *l, struct observation_set *set, str
     enum status s;
 
     if (!t)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a table: out of memory");
+        return err_no_memory(err, "a table");
     s = read_strides(l, t, err);
     while (s == STATUS_OK) {
         s = lines_next(l, err);

@@ -118,8 +118,7 @@ static enum status read_matrix(struct lines *l, struct matrix *m, struct err *er
     REACH_ASSERT(m->sms > 0);
     m->values = calloc((size_t)m->sms * m->sms, sizeof *m->values);
     if (!m->values)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a matrix of %u SMs: out of memory",
-                       m->sms);
+        return err_no_memory(err, "a matrix of %u SMs", m->sms);
     for (uint32_t row = 0; row < m->sms && s == STATUS_OK; row++) {
         s = lines_next(l, err);
         if (s == STATUS_NOT_FOUND)

@@ -423,7 +423,7 @@ static enum status gpu_thread_measure(struct gpu_thread *thread, struct measure_
     struct pipeline *p = thread->pipeline;
 
     if (!result.known)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory");
+        return err_no_memory(err, "a fingerprint");
     const struct snapshot *s = snapshot_acquire(p->cell);
     const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
 

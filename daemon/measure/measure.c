@@ -477,7 +477,7 @@ enum status measure_gpu(const struct measure_request *request, struct measure_re
     bool again;
 
     if (!a)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a measurement: out of memory");
+        return err_no_memory(err, "a measurement");
     a->request = request;
     a->knowledge.known = request->known;
     a->knowledge.doubted = request->known_stale;

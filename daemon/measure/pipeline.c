@@ -30,7 +30,7 @@ static enum status pipeline_make(const struct pipeline_options *options, struct 
 
     *out = p;
     if (!p)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the pipeline: out of memory");
+        return err_no_memory(err, "the pipeline");
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->discovery.wake, NULL);
     p->store = store;
@@ -176,9 +176,7 @@ static enum status pipeline_drop(struct pipeline *p, const char *uuid, struct er
     const struct snapshot_gpu *const gpu = snapshot_find(now, uuid);
     struct snapshot *draft = snapshot_draft_copy(now);
     bool none[REACH_MAX_GPUS] = {false};
-    enum status status =
-        draft ? STATUS_OK
-              : err_set(err, STATUS_NO_MEMORY, "cannot allocate a snapshot: out of memory");
+    enum status status = draft ? STATUS_OK : err_no_memory(err, "a snapshot");
 
     if (draft && gpu) {
         pipeline_remove(p, draft, (uint32_t)(gpu - now->gpus));

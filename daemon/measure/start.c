@@ -68,8 +68,7 @@ enum status pipeline_draft(struct pipeline *p, const struct gpu_identity *gpus, 
     struct snapshot *draft = *out = snapshot_draft(count);
 
     if (!draft)
-        return err_set(err, STATUS_NO_MEMORY,
-                       "cannot allocate a snapshot of %u GPUs: out of memory", count);
+        return err_no_memory(err, "a snapshot of %u GPUs", count);
     snprintf(draft->source, sizeof draft->source, "%s",
              p->options.gpu.simulated && p->options.gpu.simulated[0] ? "simulated" : "cuda");
     draft->expected_gpus = p->options.expected_gpus;
@@ -277,7 +276,7 @@ static enum status list_expected(struct pipeline *p, struct gpu_identity out[REA
 
     *out_count = 0;
     if (!all)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a list of GPUs: out of memory");
+        return err_no_memory(err, "a list of GPUs");
     if (!simulated && p->options.list_lost)
         status = store_list_gpus(p->store, all, MOST_STORED, &count, err);
     for (uint32_t i = 0; i < count; i++) {

@@ -141,7 +141,7 @@ enum status verify_gpu(const struct measure_request *request, const struct finge
     if (quick)
         *quick = (struct quick_look){.gpu_ns = 0};
     if (!r)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the check of a GPU: out of memory");
+        return err_no_memory(err, "the check of a GPU");
     r->request = request;
     r->fp = fp;
     r->quick = quick;

@@ -28,8 +28,7 @@ static enum status grow(struct observation **items, size_t count, size_t *capaci
         return STATUS_OK;
     grown = reallocarray(*items, wanted, sizeof(*grown));
     if (!grown)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate %zu observations: out of memory",
-                       wanted);
+        return err_no_memory(err, "%zu observations", wanted);
     *items = grown;
     *capacity = wanted;
     return STATUS_OK;

@@ -346,8 +346,7 @@ static void values_from_json(struct json_reader *in, struct observation_values *
     }
     o->result.values = calloc(count, sizeof(*o->result.values));
     if (!o->result.values) {
-        json_reader_absorb(in, err_set(in->err, STATUS_NO_MEMORY,
-                                       "cannot allocate %zu values: out of memory", count));
+        json_reader_absorb(in, err_no_memory(in->err, "%zu values", count));
         return;
     }
     o->result.value_count = count;

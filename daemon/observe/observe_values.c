@@ -56,7 +56,7 @@ enum status observation_take_values(char *line, size_t *io_length, struct observ
     uint32_t *const numbers = calloc(count, sizeof *numbers);
 
     if (!numbers)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate %zu values: out of memory", count);
+        return err_no_memory(err, "%zu values", count);
     if (!read_numbers(first, end, numbers)) {
         free(numbers);
         return STATUS_OK;

@@ -47,8 +47,7 @@ char *job_env_text(const struct fingerprint *fp, const char *id, struct err *err
     out = text ? realloc(text, bytes + CHECK_BYTES) : NULL;
     if (!out) {
         free(text);
-        err_set(err, STATUS_NO_MEMORY, "cannot allocate the environment of GPU %s: out of memory",
-                fp->gpu.uuid);
+        err_no_memory(err, "the environment of GPU %s", fp->gpu.uuid);
         return NULL;
     }
     bytes -= strlen("}\n");

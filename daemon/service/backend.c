@@ -142,8 +142,7 @@ static enum status backend_history(void *self, const char *uuid, int64_t before,
     /* One more row than requested shows whether there is a next page. */
     enum status status =
         rows ? store_list_fingerprints(b->store, uuid, before, rows, max + 1, &count, err)
-             : err_set(err, STATUS_NO_MEMORY, "cannot allocate a page of %u entries: out of memory",
-                       max);
+             : err_no_memory(err, "a page of %u entries", max);
 
     begin_page(out, "fingerprints");
     for (uint32_t i = 0; i < count && i < max && !status; i++)
@@ -183,8 +182,7 @@ static enum status backend_observations(void *self, const char *uuid, int64_t ru
     uint32_t count = 0;
     enum status status =
         rows ? store_list_observations(b->store, uuid, run, before, rows, max + 1, &count, err)
-             : err_set(err, STATUS_NO_MEMORY, "cannot allocate a page of %u entries: out of memory",
-                       max);
+             : err_no_memory(err, "a page of %u entries", max);
 
     begin_page(out, "observations");
     for (uint32_t i = 0; i < count && i < max; i++)
@@ -222,7 +220,7 @@ static enum status backend_observation(void *self, const char *uuid, int64_t id,
         status = err_set(err, STATUS_NOT_FOUND, "observation %lld was removed", (long long)id);
     if (!status && (json_object_set_new(json, "id", json_integer(id)) ||
                     json_object_set_new(json, "run", json_integer(row.run))))
-        status = err_set(err, STATUS_NO_MEMORY, "cannot allocate the answer: out of memory");
+        status = err_no_memory(err, "the answer");
     if (status) {
         json_decref(json);
     } else {

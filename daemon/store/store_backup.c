@@ -72,7 +72,7 @@ enum status store_backup(const char *path, const char *to, uint64_t *out_rows, s
     if (access(to, F_OK) == 0)
         return err_set(err, STATUS_CONFLICT, "%s already exists", to);
     if (asprintf(&part, "%s.part-%ld", to, (long)getpid()) < 0)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a file name: out of memory");
+        return err_no_memory(err, "a file name");
     (void)unlink(part);
     s = copy(path, part, err);
     if (s == STATUS_OK)

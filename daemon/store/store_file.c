@@ -92,7 +92,7 @@ enum status store_file_lock(const char *path, int *out_fd, bool *out_made, struc
 
     *out_fd = -1;
     if (!lock_path)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a file name: out of memory");
+        return err_no_memory(err, "a file name");
     for (int i = 0; s == STATUS_OK && *out_fd < 0 && i < LOCK_ATTEMPTS; i++)
         s = lock_once(lock_path, out_fd, out_made, err);
     if (s == STATUS_OK && *out_fd < 0)

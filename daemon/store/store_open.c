@@ -148,7 +148,7 @@ static enum status open_how(const char *path, bool anyway, struct store **out, s
                        path);
     store = new_store(path);
     if (!store)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate the store: out of memory");
+        return err_no_memory(err, "the store");
     s = open_store(store, &why);
     if (anyway && store_is_write_error(s)) {
         pthread_mutex_lock(&store->state_mutex);

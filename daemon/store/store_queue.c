@@ -69,7 +69,7 @@ static struct queued_record *new_record(struct store_run *run, enum record_kind 
     struct queued_record *const r = calloc(1, sizeof(*r));
 
     if (!r) {
-        err_set(err, STATUS_NO_MEMORY, "cannot allocate a result: out of memory");
+        err_no_memory(err, "a result");
         return NULL;
     }
     r->run = run;
@@ -282,7 +282,7 @@ enum status store_run_begin(struct store *store, const struct gpu_identity *gpu,
     enum status s = STATUS_OK;
 
     if (!run)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a measurement: out of memory");
+        return err_no_memory(err, "a measurement");
     *run = (struct store_run){
         .gpu = *gpu, .limits = *limits, .depth = depth, .started_at = started_at, .references = 1};
     if (may_write(store))
@@ -322,7 +322,7 @@ static enum status copy_finished(const struct fingerprint *measured,
 
     *out = f;
     if (!f)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory");
+        return err_no_memory(err, "a fingerprint");
     f->measured = *measured;
     f->known = *known;
     s = fingerprint_id(measured, f->measured_id, err);

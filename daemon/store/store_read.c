@@ -290,7 +290,7 @@ enum status store_list_gpus(struct store *store, struct gpu_identity *out, uint3
 
     *out_count = 0;
     if (!fp)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a fingerprint: out of memory");
+        return err_no_memory(err, "a fingerprint");
     s = read_rows(store, "SELECT DISTINCT uuid FROM fingerprint ORDER BY uuid", NULL, 0, read_uuid,
                   &r);
     for (uint32_t i = 0; i < r.count && s == STATUS_OK; i++) {

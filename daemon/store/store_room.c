@@ -42,7 +42,7 @@ enum status store_room_check(const char *path, struct err *err)
     enum status s = STATUS_OK;
 
     if (asprintf(&name, "%s-room", path) < 0)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a file name: out of memory");
+        return err_no_memory(err, "a file name");
     fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd >= 0) {
         (void)unlink(name);

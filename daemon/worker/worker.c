@@ -128,8 +128,7 @@ static enum status worker_send(struct worker *w, struct json_writer *message, ns
     json_writer_close(message, '}');
     line = json_writer_end(message, &length);
     if (!line)
-        return err_set(err, STATUS_NO_MEMORY,
-                       "cannot allocate a message to the worker: out of memory");
+        return err_no_memory(err, "a message to the worker");
     if (w->ended.status) {
         status = worker_has_ended(w, err);
     } else {
@@ -263,7 +262,7 @@ enum status worker_start(const char *executable, const struct gpu_options *optio
     *out = NULL;
     reap_leftovers();
     if (!w)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a worker: out of memory");
+        return err_no_memory(err, "a worker");
     w->fd = -1;
     w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->wake_fd < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {

@@ -270,7 +270,7 @@ static enum status append(struct mean_curve *c, const struct observation *o, str
         reallocarray(c->points, (size_t)c->count + more, sizeof c->points[0]);
 
     if (!points)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a curve: out of memory");
+        return err_no_memory(err, "a curve");
     c->points = points;
     for (uint32_t p = 0; p < more; p++)
         points[c->count++] =
@@ -283,7 +283,7 @@ static enum status finish(struct mean_curve *c, struct err *err)
     order_points(c);
     double *const scratch = calloc((size_t)c->count + 1, sizeof *scratch);
     if (!scratch)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a curve: out of memory");
+        return err_no_memory(err, "a curve");
     c->tolerance_cycles = tolerance_of(c, scratch);
     free(scratch);
     find_steps(c);

@@ -48,8 +48,7 @@ enum status cuda_alias_open(const struct cuda_api *api, const struct cu_mem_allo
         return s;
     out->reserved_bytes = range_bytes;
     out->mapped = calloc(range_bytes / handle_bytes, 1);
-    return out->mapped ? STATUS_OK
-                       : err_set(err, STATUS_NO_MEMORY, "cannot allocate the arena: out of memory");
+    return out->mapped ? STATUS_OK : err_no_memory(err, "the arena");
 }
 
 enum status cuda_alias_map(const struct cuda_api *api, int device, struct cuda_alias *a,

@@ -264,7 +264,7 @@ static enum status cuda_open(const struct gpu_options *options, const char *uuid
     enum status s;
 
     if (!g)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a GPU: out of memory");
+        return err_no_memory(err, "a GPU");
     g->base.ops = &cuda_gpu_ops;
     if (options->alone)
         cuda_show_alone(uuid);

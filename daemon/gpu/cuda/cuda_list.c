@@ -493,7 +493,7 @@ static enum status list_by_number(const struct gpu_options *options, struct cand
     enum status s;
 
     if (!numbered)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a list of GPUs: out of memory");
+        return err_no_memory(err, "a list of GPUs");
     others.reported = all;
     s = names_by_number(options, numbered, err);
     if (s != STATUS_OK)
@@ -521,7 +521,7 @@ enum status cuda_list(const struct gpu_options *options, gpu_found_fn *found, vo
     enum status s = STATUS_OK;
 
     if (!all)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a list of GPUs: out of memory");
+        return err_no_memory(err, "a list of GPUs");
     if (visible)
         s = names_of_variable(visible, all, err);
     else

@@ -162,9 +162,7 @@ enum status cuda_probe_values(const struct cuda_probe *probe, const struct probe
         return err_set(err, STATUS_INVALID_ARGUMENT,
                        "the answer would have %zu values; split the probe", count);
     *out = calloc(count, sizeof **out);
-    return *out
-               ? STATUS_OK
-               : err_set(err, STATUS_NO_MEMORY, "cannot allocate %zu values: out of memory", count);
+    return *out ? STATUS_OK : err_no_memory(err, "%zu values", count);
 }
 
 enum status cuda_probe_run(struct cuda_probe *probe, struct cuda_arena *arena,

@@ -91,8 +91,7 @@ enum status host_handles_open(const struct cuda_api *api, cu_device device,
     out->reserved_bytes = bytes;
     out->handles = calloc(count, sizeof *out->handles);
     if (!out->handles)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate %llu handles: out of memory",
-                       (unsigned long long)count);
+        return err_no_memory(err, "%llu handles", (unsigned long long)count);
     while (s == STATUS_OK && out->mapped_bytes < bytes)
         s = add_handle(api, device, prop, piece_at(out->mapped_bytes, bytes), out, err);
     return s;

@@ -181,7 +181,7 @@ static enum status sim_open(const struct gpu_options *options, const char *uuid,
 {
     struct sim_gpu *gpu = calloc(1, sizeof *gpu);
     if (!gpu)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate a simulated GPU: out of memory");
+        return err_no_memory(err, "a simulated GPU");
     gpu->base.ops = &sim_gpu_ops;
 
     enum status s = find_gpu(options, uuid, gpu, err);
@@ -192,8 +192,7 @@ static enum status sim_open(const struct gpu_options *options, const char *uuid,
     set_limits(gpu, options);
     gpu->machine = sim_machine_new(&gpu->desc);
     if (!gpu->machine) {
-        s = err_set(err, STATUS_NO_MEMORY,
-                    "cannot allocate the MMU of a simulated GPU: out of memory");
+        s = err_no_memory(err, "the MMU of a simulated GPU");
         goto out;
     }
     *out = &gpu->base;
@@ -258,9 +257,7 @@ static enum status use_memory(struct sim_gpu *sim, const struct probe_spec *spec
     }
     out->memory_bytes = KNOWN_U64(sim->memory_bytes);
     *out_machine = sim->memory;
-    return sim->memory
-               ? STATUS_OK
-               : err_set(err, STATUS_NO_MEMORY, "cannot allocate another MMU: out of memory");
+    return sim->memory ? STATUS_OK : err_no_memory(err, "another MMU");
 }
 
 static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struct probe_result *out,
@@ -283,8 +280,7 @@ static enum status sim_run(struct gpu *gpu, const struct probe_spec *spec, struc
     out->value_count = probe_value_count(spec, d->sm_count);
     out->values = calloc(out->value_count, sizeof *out->values);
     if (!out->values)
-        return err_set(err, STATUS_NO_MEMORY, "cannot allocate %zu values: out of memory",
-                       out->value_count);
+        return err_no_memory(err, "%zu values", out->value_count);
     s = sim_machine_run(machine, spec, 0, out->values, err);
     if (spec->kind == PROBE_CHASE || spec->kind == PROBE_ROUND || spec->kind == PROBE_PAIRS)
         out->conditions.interruptions = KNOWN_U32(sim_machine_interruptions(machine));

@@ -257,10 +257,8 @@ enum status sim_machine_run(struct sim_machine *m, const struct probe_spec *spec
     else if (spec->kind == PROBE_WORKING_SET_READ)
         sim_working_set_read_run(m, spec, values);
     else if (spec->kind == PROBE_CACHE)
-        return sim_cache_run(m, spec, base, values)
-                   ? STATUS_OK
-                   : err_set(err, STATUS_NO_MEMORY,
-                             "cannot allocate a simulated cache: out of memory");
+        return sim_cache_run(m, spec, base, values) ? STATUS_OK
+                                                    : err_no_memory(err, "a simulated cache");
     else if (spec->kind == PROBE_SHARED)
         sim_shared_run(m, spec, values);
     else if (spec->kind == PROBE_PEER)

@@ -63,6 +63,8 @@ static void set_fills_and_returns(void **state)
     assert_int_equal(err.status, STATUS_IO);
     assert_string_equal(err.text, "cannot open x.db: 13");
     assert_int_equal(err_set(NULL, STATUS_FULL, "dropped"), STATUS_FULL);
+    assert_int_equal(err_no_memory(&err, "%u rows", 7u), STATUS_NO_MEMORY);
+    assert_string_equal(err.text, "cannot allocate 7 rows: out of memory");
 }
 
 static void a_hint_of_its_own_wins(void **state)
