@@ -244,7 +244,8 @@ def compile_reach(case, table, index, offsets, out):
             else:
                 vector = gather.vector_bytes(case.row, table)
                 # pylint: disable-next=protected-access
-                bag._run(call, out, bag._launches(call, vector, way, shape, bag.typical(case.count, case.bags)))
+                found = bag._launches(call, vector, way, shape, bag.typical(case.count, case.bags))
+                bag._run(found, out, True, *call[:4], call.last)
         except Exception as why:  # pylint: disable=broad-except  # a shape that the compiler refuses is left out
             print(f"# {case}: {shape}: {str(why)[:100]}", flush=True)
 
@@ -480,7 +481,8 @@ def parts(table, index, bags, offsets):
     calls = {"gather_rows": (lambda: gather._choose(table, index, None, ""),
                              lambda found: gather._copy(table, index, out, found))}
     for name, call in of_bags.items():
-        calls[name] = (lambda c=call: bag._choose(c, "", None, None), lambda found, c=call: bag._run(c, sums, found))
+        calls[name] = (lambda c=call: bag._choose(c, "", None, None),
+                       lambda found, c=call: bag._run(found, sums, True, *c[:4], c.last))
     took = {}
     for name, (choose, start) in calls.items():
         chosen_ = choose()

@@ -15,6 +15,7 @@ common.need_torch()
 
 import torch  # noqa: E402
 
+import reach  # noqa: E402
 import reach.torch as rt  # noqa: E402
 from reach.torch import compiled, concentration, kernels, launch, planning, tuning  # noqa: E402
 
@@ -363,6 +364,57 @@ def wrong_arguments_are_refused_in_each_call():
         common.raises(RuntimeError, rt.gather_rows, table.T, index, strategy="windows")
         common.raises(RuntimeError, rt.index_add_, table, index, torch.zeros(3, 3), strategy="windows")
         common.raises(RuntimeError, rt.embedding_bag, table.T, index.view(1, 3), strategy="windows")
+
+
+@case
+def wrong_arguments_are_refused_after_right_ones():
+    table, index, offsets, weights = torch.zeros(64, 4), torch.randint(0, 64, (16,)), torch.arange(0, 16, 4), torch.zeros(16)
+    right = [table, index, offsets, "sum", weights]
+    wrong = {0: (torch.zeros(256), table.double(), table.view(64, 2, 2)), 1: (index.float(), index.view(4, 4), index[:9]),
+             2: (offsets.view(2, 2), None), 3: ("max", "mean", ["sum"]), 4: (weights.double(), weights[:4], weights.view(4, 4))}
+    sources = (torch.ones(16, 5), torch.ones(15, 4), torch.ones(64), torch.ones(16, 4).double())
+    for strategy in planning.STRATEGIES:
+        with made_up(strategy, []) as kernels_of, device_is(-1):
+            made = kernels_of()
+            for _ in range(3):
+                rt.embedding_bag(*right)
+                rt.embedding_bag(table, index.view(4, 4))
+                rt.gather_rows(table, index)
+                rt.index_add_(table, index, torch.ones(16, 4))
+            before = [len(one.found) + len(one.launched) for one in made]
+            for k, others in wrong.items():
+                for one in others:
+                    common.raises(ValueError, rt.embedding_bag, *right[:k], one, *right[k + 1:])
+            common.raises(ValueError, rt.embedding_bag, table, index)
+            common.raises(ValueError, rt.embedding_bag, table, index.view(4, 4), offsets)
+            common.raises(ValueError, rt.gather_rows, table, index.float())
+            common.raises(ValueError, rt.gather_rows, table, index.view(4, 4))
+            for source in sources:
+                common.raises(ValueError, rt.index_add_, table, index, source)
+            for call in (rt.embedding_bag, rt.gather_rows):
+                common.raises(reach.InvalidArgument, call, table.numpy(), index.view(4, 4))
+            assert [len(one.found) + len(one.launched) for one in made] == before
+
+
+@case
+def another_number_of_indices_or_bags_is_launched_as_such():
+    table = torch.zeros(64, 4)
+    with made_up("naive", []) as kernels_of, device_is(-1):
+        made = dict(zip(KERNELS, kernels_of()))
+        seen = made["bag_scope"].launched
+        for number in range(common.count(60)):
+            count, with_end, kind = rng.randrange(1, 70), rng.random() < 0.5, rng.choice((torch.int32, torch.int64))
+            offsets = torch.arange(0, count + 1, rng.randrange(1, 9), dtype=kind)
+            bags = offsets.numel() - with_end
+            if not bags:
+                continue
+            before = len(seen), len(made["bag_scope"].found)
+            found = rt.embedding_bag(table, torch.zeros(count, dtype=kind), offsets, include_last_offset=with_end)
+            assert found.shape == (bags, 4)
+            numbers = seen[-1][1] if len(seen) > before[0] else made["bag_scope"].found[-1][1]
+            assert len(seen) + len(made["bag_scope"].found) == sum(before) + 1, number
+            assert tuple(numbers[5:9]) == (4, bags, offsets.numel() - 1, count), number
+        assert any(len(one) == 3 for one in seen)
 
 
 @case

@@ -5,6 +5,7 @@ torch.use_deterministic_algorithms, selects PyTorch's sorting operator instead.
 """
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple, Optional, Union
 
 import torch
@@ -49,9 +50,11 @@ def _prepare(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, str
 
 def _launch(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, strategy: str) -> bool:
     """Adds by a kernel or the stock operator. Returns whether it was a kernel, of which autograd has no record."""
-    kind = ("add", launch.kind_of(table), index.device, index.dtype, launch.rounded(index.numel()), source.device,
-            strategy)
-    found: Optional[_Launches] = launch.remember(kind, lambda: _prepare(table, index, source, strategy), table.device)
+    key = ("add", launch.kind_of(table), index.device, index.dtype, launch.rounded(index.numel()), source.device,
+           strategy)
+    found: Optional[_Launches] = launch.known(key)
+    if found is launch.UNKNOWN:
+        found = launch.remember(key, functools.partial(_prepare, table, index, source, strategy), table.device)
     if found is None:
         table.index_add_(0, index, source)
         return False

@@ -8,6 +8,7 @@ PyTorch's, and naive from windows, in the last bits.
 """
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
@@ -19,6 +20,7 @@ from reach.torch.gather import gather_rows, vector_bytes
 from reach.torch.planning import Job
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+MODES = ("sum", "mean")
 BLOCK = 1024   # numbers of a program that adds parts
 
 
@@ -32,11 +34,16 @@ def job(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted
                written_bytes=row * per_row, output_bytes=2 * 4 * width * per_row)
 
 
-def typical(numbers: int, bags: int) -> int:
-    """Returns the average length of this many bags, rounded up to three significant bits."""
-    length = max(1, -(-numbers // max(1, bags)))
+@functools.lru_cache(maxsize=1 << 10)
+def three_bits(length: int) -> int:
+    """Returns a length rounded up to three significant bits."""
     unit = 1 << max(0, length.bit_length() - 3)
     return -(-length // unit) * unit
+
+
+def typical(numbers: int, bags: int) -> int:
+    """Returns the average length of this many bags, rounded up to three significant bits."""
+    return three_bits(max(1, -(-numbers // max(1, bags))))
 
 
 def add_parts(parts: torch.Tensor, out: torch.Tensor, kept: Optional[compiled.Kept] = None) -> torch.Tensor:
@@ -75,8 +82,13 @@ class _Bags(NamedTuple):
     def bags(self) -> int:
         return self.index.numel() // self.length if self.offsets is None else self.offsets.shape[0] - int(self.has_end)
 
+    @property
+    def last(self) -> int:
+        """The length of all bags, or the number of bags whose end is the next offset."""
+        return self.length if self.offsets is None else self.offsets.shape[0] - 1
+
     def new_out(self) -> torch.Tensor:
-        return self.table.new_empty((self.bags, self.table.shape[1]))
+        return self.table.new_empty(self.bags, self.table.shape[1])
 
 
 def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, rows: int,
@@ -126,7 +138,7 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
             return stock(*call)
         if out is None:
             out = call.new_out()
-        return _run(call, out, made[shape])
+        return _run(made[shape], out, True, *call[:4], call.last)
 
     may_be_stock = whole and not strategy and way.strategy == "naive" and not way.on_host
     work = ("bag", way.shapes, way.on_host, vectors, vector, table.dtype, index.element_size(), each,
@@ -139,38 +151,31 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
     return made[shape]
 
 
-def _repeat(call: _Bags, out: torch.Tensor, last: int, found: _Launches) -> Optional[bool]:
-    """Repeats the launch of a call before, and returns None if it did. Otherwise returns whether later calls may repeat
-    the launch of this one."""
-    table, index, offsets, weights, _, _, _ = call
-    bags, count, width, address = out.shape[0], index.numel(), out.shape[1], index.data_ptr()
-    at = (address, address if offsets is None else offsets.data_ptr(),
-          address if weights is None else weights.data_ptr(), table.data_ptr(), out.data_ptr())
-    if (at[0] | at[1] | at[2] | at[3] | at[4]) & 15 or max(count, bags) > compiled.WORD or \
-            out.stride(0) != width or not index.is_contiguous() or \
-            (offsets is not None and (offsets.dtype != index.dtype or not offsets.is_contiguous())) or \
-            (weights is not None and not weights.is_contiguous()):
-        return False
-    done = compiled.again(found.kept, table.get_device(), found.pieces.of(bags), *at, width, bags, last, count,
-                          found.vectors, 0, *found.way.bounds)
-    return None if done else True
-
-
-def _run(call: _Bags, out: torch.Tensor, found: _Launches) -> torch.Tensor:
-    bags, way, table, index = out.shape[0], found.way, call.table, call.index
+def _run(found: _Launches, out: torch.Tensor, repeats: bool, table: torch.Tensor, index: torch.Tensor,
+         offsets: Optional[torch.Tensor], weights: Optional[torch.Tensor], last: int) -> torch.Tensor:
+    """Makes the launches. With `repeats` the rows of `out` are adjacent, so one launch may be repeated."""
+    way, shape, scope, pieces, vectors, piece_bytes, constants, kept, once = found
+    bags, width = out.shape
+    count, programs = index.numel(), -(-bags * pieces.each // pieces.items) * pieces.tiles
+    repeats = repeats and once and count <= compiled.WORD and bags <= compiled.WORD and index.is_contiguous() and \
+        (offsets is None or (offsets.dtype == index.dtype and offsets.is_contiguous())) and \
+        (weights is None or weights.is_contiguous())
+    if repeats:
+        i, t, to = index.data_ptr(), table.data_ptr(), out.data_ptr()
+        o = i if offsets is None else offsets.data_ptr()
+        w = i if weights is None else weights.data_ptr()
+        repeats = not (i | o | w | t | to) & compiled.ALIGNED
+        if repeats and compiled.again(kept, table.get_device(), programs, i, o, w, t, to, width, bags, last, count,
+                                      vectors, 0, *way.bounds):
+            return out
     parts = out if way.parts == 1 else out.new_empty(
         (way.parts, *out.shape), dtype=torch.float64 if table.dtype == torch.float64 else torch.float32)
-    last = call.length if call.offsets is None else bags if call.has_end else bags - 1
-    repeats = found.once and _repeat(call, out, last, found)
-    if repeats is None:
-        return out
-    launch.run(way, found.scope, kernels.bag_windows, found.pieces.of(bags), found.shape, found.kept,
-               index.contiguous(), index if call.offsets is None else call.offsets.contiguous(),
-               index if call.weights is None else call.weights.contiguous(), table, parts, parts.stride(-2),
-               bags, last, index.numel(), found.vectors, piece_bytes=found.piece_bytes, numbered=True,
-               repeats=repeats, **found.constants)
+    launch.run(way, scope, kernels.bag_windows, programs, shape, kept, index.contiguous(),
+               index if offsets is None else offsets.contiguous(), index if weights is None else weights.contiguous(),
+               table, parts, parts.stride(-2), bags, last, count, vectors, piece_bytes=piece_bytes, numbered=True,
+               repeats=repeats, **constants)
     if way.parts > 1:
-        add_parts(parts, out, found.kept)
+        add_parts(parts, out, kept)
     return out
 
 
@@ -186,6 +191,7 @@ def stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tens
     """Does torch.nn.functional.embedding_bag by its operator, without its checks, which embedding_bag has made."""
     if offsets is None:
         offsets, has_end = torch.arange(0, index.numel(), length, dtype=index.dtype, device=index.device), False
+    weights = None if weights is None else weights.reshape(-1)
     return torch.embedding_bag(table, index.reshape(-1), offsets, False, int(mean), False, weights, has_end)[0]
 
 
@@ -226,7 +232,8 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
             index, offsets, weights = _cut(index, offsets, weights)
         sums = stock(table, index, offsets, weights, length, has_end, mean)
         return sums if out is None else out.copy_(sums)
-    return _run(call, call.new_out() if out is None else out, found)
+    repeats = out is None or out.stride(0) == out.shape[1]
+    return _run(found, call.new_out() if out is None else out, repeats, *call[:4], call.last)
 
 
 def _fake(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
@@ -298,16 +305,28 @@ def embedding_bag(table: Union[torch.Tensor, host.HostTable], index: torch.Tenso
     [[4.0, 6.0], [2.0, 3.0]]
     """
     table = host.on_device(table, index)
-    given = [table, index, *(() if offsets is None else (offsets,)),
-             *(() if per_sample_weights is None else (per_sample_weights,))]
-    plain = launch.plain(*given)
+    plain = launch.plain(table, index, offsets, per_sample_weights)
+    key: Tuple[Any, ...] = ()
+    if plain and mode in MODES and index.dim() == (2 if offsets is None else 1) and (
+            per_sample_weights is None or per_sample_weights.shape == index.shape):
+        count, bags = index.numel(), index.shape[0] if offsets is None else offsets.numel() - bool(include_last_offset)
+        length = -(-count // (bags or 1))
+        key = ("embedding_bag", launch.kind_of(table), index.dtype, index.device, launch.rounded(count), three_bits(length),
+               mode, strategy, offsets is None or (offsets.device, offsets.dim()),
+               per_sample_weights is None or (per_sample_weights.device, per_sample_weights.dtype))
+        found = launch.known(key)  # of a call whose arguments are right
+        if found is None:
+            return stock(table, index, offsets, per_sample_weights, length, include_last_offset, mode == "mean")
+        if found is not launch.UNKNOWN:
+            return _run(found, table.new_empty(bags, table.shape[1]), True, table, index, offsets, per_sample_weights,
+                        length if offsets is None else offsets.numel() - 1)
     if not plain:
         arguments.check_tensors("embedding_bag", table=table, index=index, **{name: t for name, t in (
             ("offsets", offsets), ("per_sample_weights", per_sample_weights)) if t is not None})
     launch.check_index(index, (1, 2))
     if table.dim() != 2:
         raise ValueError("the table must have two dimensions")
-    if mode not in ("sum", "mean"):
+    if mode not in MODES:
         raise ValueError(f"mode must be sum or mean, not {mode!r}")
     if (offsets is None) != (index.dim() == 2) or (offsets is not None and offsets.dim() != 1):
         raise ValueError("an index of one dimension needs offsets of one dimension, and an index of two dimensions "
@@ -320,7 +339,11 @@ def embedding_bag(table: Union[torch.Tensor, host.HostTable], index: torch.Tenso
         return table.new_zeros((index.shape[0], table.shape[1]))
     length = 0 if offsets is not None else index.shape[1]
     weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-    call: Any = sums_or_stock if plain else _op
-    result: torch.Tensor = call(table, index if plain else index.reshape(-1), offsets, weights, length,
-                                include_last_offset, mode == "mean", strategy)
-    return result
+    if not plain:
+        result: torch.Tensor = _op(table, index.reshape(-1), offsets, weights, length, include_last_offset,
+                                   mode == "mean", strategy)
+        return result
+    if index.numel() and table.numel():
+        call = _Bags(table, index, offsets, weights, length, include_last_offset, mode == "mean")
+        launch.remember(key, functools.partial(_choose, call, strategy, None, None), index.device)
+    return sums_or_stock(table, index, offsets, weights, length, include_last_offset, mode == "mean", strategy)

@@ -21,31 +21,28 @@ except ImportError:
 Kept = Dict[Tuple[Any, ...], Tuple[Any, Tuple[Any, ...]]]  # compiled kernels and their constants
 WORD = 0x7FFFFFFF  # the largest number that Triton passes as 32 bits
 ALIGNED = 15       # the bits of addresses and numbers from which Triton compiles
-AGAIN = "again"    # the key of what `again` launches
+AGAIN = ("again",)  # the key of what `again` launches
 _current_device = getattr(torch._C, "_cuda_getDevice", None)             # pylint: disable=protected-access
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)   # pylint: disable=protected-access
-
-
-def _hooked() -> bool:
-    """Returns whether a tool has set hooks of launches. A chain of hooks may be empty."""
-    enter, leave = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
-    return bool((enter is not None and getattr(enter, "calls", True)) or
-                (leave is not None and getattr(leave, "calls", True)))
 
 
 def again(kept: Kept, device: int, programs: int, *values: int) -> bool:
     """Repeats a launch that was made by `start` with `repeats`, with these values of the arguments. The caller knows
     that their kind is the same. Returns False, and launches nothing, if there was no such launch, if the device is not
     the current one, or if hooks are set."""
-    found = kept.get((AGAIN,))
-    if found is None or device != _current_device() or _hooked():  # type: ignore[misc]
+    found = kept.get(AGAIN)
+    if found is None or device != _current_device():  # type: ignore[misc]
         return False
-    run, function, packed = found[0]
+    hooks = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook  # each may be an empty chain of hooks
+    for hook in hooks:
+        if hook is not None and getattr(hook, "calls", True):
+            return False
+    (run, function, packed), last = found
     try:
         run(programs, 1, 1, _current_stream(device), function, packed, None, None, None,  # type: ignore[misc]
-            *values, *found[1])
+            *values, *last)
     except TypeError:  # another Triton: its launcher takes other arguments, and has launched nothing
-        kept.pop((AGAIN,), None)
+        kept.pop(AGAIN, None)
         return False
     return True
 
@@ -54,7 +51,7 @@ def _keep_again(kept: Kept, made: Any, last: Tuple[Any, ...]) -> None:
     """Keeps what `again` launches, if this Triton has it."""
     parts = tuple(getattr(made, name, None) for name in ("run", "function", "packed_metadata"))
     if None not in (knobs, _current_device, _current_stream, *parts):
-        kept[AGAIN,] = parts, last
+        kept[AGAIN] = parts, last
 
 
 def start(kernel: Any, programs: int, kept: Kept, by_address: bool, arguments: Tuple[Any, ...], more: Tuple[Any, ...],

@@ -5,6 +5,7 @@ multiples of.
 """
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 
@@ -64,15 +65,16 @@ def _launches(row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _L
 
 
 def _copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, found: _Launches) -> torch.Tensor:
+    way, shape, scope, pieces, vector, vectors, ahead, constants, kept, repeats = found
     count = index.numel()
-    at = index.data_ptr(), table.data_ptr(), out.data_ptr()
-    repeats = found.once and not (at[0] | at[1] | at[2]) & 15 and count <= compiled.WORD and index.is_contiguous()
-    if repeats and compiled.again(found.kept, table.get_device(), found.pieces.of(count), *at, count, found.vectors,
-                                  *found.way.bounds):
-        return out
-    launch.run(found.way, found.scope, kernels.copy_windows, found.pieces.of(count), found.shape, found.kept,
-               index.contiguous(), table, out, count, found.vectors, words=_WORDS[found.vector],
-               piece_bytes=found.shape.items * found.vector, ahead=found.ahead, repeats=repeats, **found.constants)
+    programs = -(-count * pieces.each // pieces.items) * pieces.tiles
+    if repeats:
+        i, t, o = index.data_ptr(), table.data_ptr(), out.data_ptr()
+        repeats = not (i | t | o) & compiled.ALIGNED and count <= compiled.WORD and index.is_contiguous()
+        if repeats and compiled.again(kept, table.get_device(), programs, i, t, o, count, vectors, *way.bounds):
+            return out
+    launch.run(way, scope, kernels.copy_windows, programs, shape, kept, index.contiguous(), table, out, count, vectors,
+               words=_WORDS[vector], piece_bytes=shape.items * vector, ahead=ahead, repeats=repeats, **constants)
     return out
 
 
@@ -136,9 +138,11 @@ def _prepare(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tenso
 def _choose(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor],
             strategy: str) -> Optional[_Launches]:
     """Does _prepare once for each kind of call."""
-    kind = ("copy", launch.kind_of(table), index.device, index.dtype, launch.rounded(index.numel()), strategy,
-            None if out is None else out.data_ptr() & 15)
-    found: Optional[_Launches] = launch.remember(kind, lambda: _prepare(table, index, out, strategy), table.device)
+    key = ("copy", launch.kind_of(table), index.device, index.dtype, launch.rounded(index.numel()), strategy,
+           None if out is None else out.data_ptr() & 15)
+    found: Optional[_Launches] = launch.known(key)
+    if found is launch.UNKNOWN:
+        found = launch.remember(key, functools.partial(_prepare, table, index, out, strategy), table.device)
     return found
 
 
@@ -147,7 +151,9 @@ def _gather(table: torch.Tensor, index: torch.Tensor, strategy: str) -> torch.Te
     flat = index if index.dim() == 1 else index.reshape(-1)
     found = _choose(table, flat, None, strategy)
     if found is not None:
-        return _copy(table, flat, table.new_empty((*index.shape, *table.shape[1:])), found)
+        _, *sizes = table.shape
+        out = table.new_empty(*index.shape, *sizes) if index.dim() else table.new_empty(sizes)  # numbers are parsed faster
+        return _copy(table, flat, out, found)
     rows = torch.index_select(table, 0, flat)
     return rows if flat is index else rows.view(*index.shape, *table.shape[1:])
 

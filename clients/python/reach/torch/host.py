@@ -26,6 +26,7 @@ from reach.torch import arguments
 
 Size = Union[int, Sequence[int]]
 Device = Union[None, int, str, torch.device]
+TENSORS = (torch.Tensor, torch.nn.Parameter)  # whose operations no other code defines
 
 _lock = Lock()
 _ranges: Dict[int, Tuple[int, int, str]] = {}  # the address, the bytes and the kind of each open table, by id
@@ -162,6 +163,8 @@ def _gpu_of(index: Any) -> Optional[torch.device]:
 def on_device(table: Any, index: Any) -> Any:
     """Returns the tensor of the index's GPU if `table` is a HostTable or a pinned tensor of the CPU, and `table` itself
     otherwise."""
+    if type(table) in TENSORS and not table.is_cpu:
+        return table
     gpu = _gpu_of(index)
     if not isinstance(table, HostTable):
         if gpu is None or not isinstance(table, torch.Tensor) or not table.is_cpu or torch.compiler.is_compiling():

@@ -79,9 +79,8 @@ _plans: Dict[Tuple[int, Job], Union[Plan, NoPlan]] = {}
 _checked: Dict[int, Optional[NoPlan]] = {}
 _ways: Dict[Tuple[Any, ...], Way] = {}
 _remembered: Dict[Tuple[Any, ...], Any] = {}
-_MISSING = object()
+UNKNOWN = object()
 _HERE = contextlib.nullcontext()
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _INDICES = (torch.int32, torch.int64)
 
 
@@ -110,13 +109,13 @@ def forget() -> None:
 def remember(key: Tuple[Any, ...], find: Callable[[], Any], device: torch.device) -> Any:
     """Returns the first result of `find`, until the next `use`. A result found during the capture of a CUDA graph is
     not kept."""
-    if shapes.only() is not None:
-        key = (*key, shapes.only())
-    found = _remembered.get(key, _MISSING)
-    if found is _MISSING:
+    if shapes.forced_shape is not None:
+        key = (*key, shapes.forced_shape)
+    found = _remembered.get(key, UNKNOWN)
+    if found is UNKNOWN:
         with _lock:
-            found = _remembered.get(key, _MISSING)  # of another thread
-            if found is _MISSING:
+            found = _remembered.get(key, UNKNOWN)  # of another thread
+            if found is UNKNOWN:
                 found = find()
                 if not capturing(device):
                     _remembered[key] = found
@@ -382,14 +381,20 @@ def run_list(way: Way, scope: Any, windows: Any, items: int, tables: int, shape:
             scope[(pieces * tables,)](*arguments, pieces, num_warps=shape.warps, **constants)
 
 
-def plain(*tensors: torch.Tensor) -> bool:
-    """Returns whether a call may bypass the dispatcher: nothing is traced and no gradient is needed."""
+def plain(*tensors: Optional[torch.Tensor]) -> bool:
+    """Returns whether a call may bypass the dispatcher: nothing is traced and no gradient is needed. Arguments that are
+    None do not count."""
     if torch.compiler.is_compiling():
         return False
     for t in tensors:
-        if type(t) not in _PLAIN or (t.requires_grad and torch.is_grad_enabled()):
+        if t is not None and (type(t) not in host.TENSORS or (t.requires_grad and torch.is_grad_enabled())):
             return False
     return True
+
+
+def known(key: Tuple[Any, ...]) -> Any:
+    """Returns what `remember` returned for this key, or UNKNOWN. It is all that a repeated call looks up."""
+    return _remembered.get(key, UNKNOWN) if shapes.forced_shape is None else UNKNOWN
 
 
 def check_index(index: torch.Tensor, dimensions: Optional[Tuple[int, ...]] = (1,)) -> None:
@@ -401,8 +406,8 @@ def check_index(index: torch.Tensor, dimensions: Optional[Tuple[int, ...]] = (1,
 
 def kind_of(table: torch.Tensor) -> Tuple[Any, ...]:
     """Returns the properties of a table on which a choice depends."""
-    return (table.device, table.dtype, table.shape, table.is_contiguous(), table.is_conj(), table.is_neg(),
-            table.data_ptr() & 15, host.kind_of(table))
+    return (table.device, table.dtype, table.shape, table.is_contiguous(), table.dtype.is_complex and table.is_conj(),
+            table.is_neg(), table.data_ptr() & 15, host.kind_of(table))
 
 
 def rounded(count: int) -> int:

@@ -56,19 +56,14 @@ TABLE: Dict[Tuple[str, str], Tuple[Tuple[int, Shape], ...]] = {
 }
 ELEMENTS = 32768  # that one program holds at most: more spill registers
 
-_forced: Optional[Shape] = None
-
-
-def only() -> Optional[Shape]:
-    """The shape that every launch takes now, if there is one."""
-    return _forced
+forced_shape: Optional[Shape] = None  # the shape that every launch takes now
 
 
 def shape(operation: str, strategy: str, row_bytes: int, words: int) -> Shape:
     """Returns the shape of an operation. `words` are the elements per row, as loaded."""
     rows = TABLE[operation, strategy]
-    if _forced is not None:
-        return _fit(_forced, words)
+    if forced_shape is not None:
+        return _fit(forced_shape, words)
     return _fit(next((s for most, s in rows if row_bytes <= most), rows[-1][1]), words)
 
 
@@ -120,8 +115,8 @@ def _copies_in_tiles(vectors: int, vector: int) -> List[Shape]:
 def copies(strategy: str, vectors: int, vector: int = 16) -> List[Shape]:
     """Returns candidates for copies of rows of this many vectors of `vector` bytes. Tiles need no division, so they
     compete if the number of vectors is not a power of two."""
-    if _forced is not None:
-        return [_forced]
+    if forced_shape is not None:
+        return [forced_shape]
     if strategy == "host":
         return [Shape(min(2048, max(256, 64 * power_of_2(vectors))), 4)]
     if strategy == "windows":
@@ -156,8 +151,8 @@ def _bags_in_tiles(vectors: int, rows: int) -> List[Shape]:
 def bags(strategy: str, vectors: int, rows: int) -> List[Shape]:
     """Returns candidates for sums of bags of `rows` rows of this many vectors. Without tiles, steps are divided evenly
     over trips."""
-    if _forced is not None:
-        return [_forced]
+    if forced_shape is not None:
+        return [forced_shape]
     lanes = bag_lanes(vectors, rows)
     each = -(-rows // lanes)
     found: List[Shape] = []
@@ -177,9 +172,9 @@ def bags(strategy: str, vectors: int, rows: int) -> List[Shape]:
 @contextlib.contextmanager
 def forced(value: Shape) -> Iterator[None]:
     """Sets the shape of every launch, for a sweep and for tests, from one thread."""
-    global _forced  # pylint: disable=global-statement
-    before, _forced = _forced, value
+    global forced_shape  # pylint: disable=global-statement
+    before, forced_shape = forced_shape, value
     try:
         yield
     finally:
-        _forced = before
+        forced_shape = before
