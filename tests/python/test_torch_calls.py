@@ -330,6 +330,29 @@ def a_plan_has_the_concentration_of_the_first_index():
 
 
 @case
+def a_plan_for_even_reads_holds_if_there_is_no_other():
+    table, index, before = torch.zeros(64, 4), torch.randint(0, 64, (16,)), concentration.measure
+    concentration.measure = lambda rows, row, given: 0.5
+    try:
+        for strategy in ("windows", "scopes"):
+            for first in (False, True):  # whether the plan for even reads is missing too
+                with made_up(strategy, []) as kernels_of:
+                    made, even = kernels_of(), launch.plan
+
+                    def plan(device, job, first=first, even=even):
+                        if first or job.concentration:
+                            raise planning.NoPlan("the source is down")
+                        return even(device, job)
+
+                    launch.plan = plan
+                    rt.gather_rows(table, index)
+                    rt.embedding_bag(table, index.view(4, 4))
+                    assert any(one.found for one in made) == (not first), (strategy, first)
+    finally:
+        concentration.measure = before
+
+
+@case
 def threads_share_a_choice():
     launch.forget()
     found, results, second = [], [], threading.Event()

@@ -296,7 +296,8 @@ def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_i
         way = _way(table, HostJob.of(job, kind) if kind else job, strategy)
         if index is not None and not (strategy or kind or way.strategy == "naive" or capturing(table.device)):
             found = concentration.measure(table.shape[0], job.row_bytes, index)
-            way = _way(table, dataclasses.replace(job, concentration=found), strategy)
+            with contextlib.suppress(NoPlan):  # such as a source that refuses concentrations: the plan for even reads holds
+                way = _way(table, dataclasses.replace(job, concentration=found), strategy)
     except NoPlan as why:
         if strategy:
             raise RuntimeError(f"reach.torch.{operation}: cannot use strategy {strategy}: {why}") from why
