@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { READ_SEED = 1, KHZ = 1000, KHZ_OF_GHZ = 1000000 };
 
@@ -98,7 +99,10 @@ bool miss_queue_from_fingerprint(const struct fingerprint *fp, const struct sim_
 static const uint64_t NEVER = UINT64_MAX;
 static const uint32_t FILLED = UINT32_MAX; /* no entry has this number */
 
-/* Pending walks of a group, or stalled SMs of a group, in order of arrival. */
+enum { FILTER_SLOTS = 1024 }; /* a power of two */
+
+/* Pending walks of a group, or stalled SMs of a group, in order of arrival. The walks of a group
+ * take the same time, so they also end in this order. */
 struct walk_list {
     uint32_t count;
     uint32_t entry[REACH_MAX_SMS]; /* FILLED if an earlier walk of the entry is done */
@@ -110,16 +114,19 @@ struct walk_list {
 struct group {
     uint64_t at_ps;    /* time at which `first` issues */
     uint64_t ready_ps; /* time at which the first pending walk ends */
-    uint32_t first;    /* the SM that issues next */
+    uint32_t first;    /* position of the SM that issues next */
     uint32_t sm_count;
-    uint16_t sms[REACH_MAX_SMS];
+    uint16_t sms[REACH_MAX_SMS];     /* by position */
+    uint64_t next_ps[REACH_MAX_SMS]; /* time of the next access of each SM, by position; NEVER if it
+                                        waits behind another SM or is done */
     struct walk_list walks, waiting;
+    uint16_t listed[FILTER_SLOTS]; /* number of elements of both lists, by the hash of the entry */
 };
 
 struct sm {
-    uint64_t at_ps; /* time of its next access; NEVER if it waits behind another SM or is done */
     uint64_t memory_ps; /* time at which memory is done with its accesses */
     size_t next, end;   /* range of its remaining accesses in units[] */
+    uint32_t position;  /* in its group */
     bool is_stalled;    /* its next access waits for a slot for a walk */
 };
 
@@ -138,16 +145,26 @@ struct simulation {
     uint32_t units[]; /* units of the accesses, sorted by SM */
 };
 
-static void add_walk(struct walk_list *w, uint32_t entry, uint32_t page)
+static uint16_t *listed(struct group *g, uint32_t entry)
+{
+    return &g->listed[entry % FILTER_SLOTS];
+}
+
+static void add_walk(struct group *g, struct walk_list *w, uint32_t entry, uint32_t page)
 {
     w->entry[w->count] = entry;
     w->page[w->count++] = page;
+    ++*listed(g, entry);
 }
 
-static void mark_filled(struct walk_list *w, uint32_t entry)
+static void mark_filled(struct group *g, struct walk_list *w, uint32_t entry)
 {
-    for (uint32_t i = 0; i < w->count; i++)
-        w->entry[i] = w->entry[i] == entry ? FILLED : w->entry[i];
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (w->entry[i] == entry) {
+            w->entry[i] = FILLED;
+            --*listed(g, entry);
+        }
+    }
 }
 
 /* Returns whether a walk of the entry is pending. Sets *same_page if a pending walk is of the same
@@ -164,18 +181,16 @@ static bool is_pending(const struct walk_list *w, uint32_t entry, uint32_t page,
     return found;
 }
 
-static void set_first_ready(struct group *g)
+static uint64_t *sm_next_ps(const struct simulation *x, struct group *g, uint32_t sm)
 {
-    g->ready_ps = NEVER;
-    for (uint32_t i = 0; i < g->walks.count; i++)
-        g->ready_ps = g->walks.ready_ps[i] < g->ready_ps ? g->walks.ready_ps[i] : g->ready_ps;
+    return &g->next_ps[x->sms[sm].position];
 }
 
 /* Lets the first stalled SM issue as soon as a slot is free. */
-static void wake_first(struct simulation *x, const struct group *g, uint32_t id, uint64_t now_ps)
+static void wake_first(struct simulation *x, struct group *g, uint32_t id, uint64_t now_ps)
 {
     if (g->waiting.count > 0)
-        x->sms[g->waiting.sm[0]].at_ps =
+        *sm_next_ps(x, g, g->waiting.sm[0]) =
             g->walks.count < x->queue->walks[id] ? now_ps : g->ready_ps;
 }
 
@@ -183,26 +198,22 @@ static void wake_first(struct simulation *x, const struct group *g, uint32_t id,
 static void end_walks(struct simulation *x, struct group *g, uint32_t id, uint64_t now_ps)
 {
     struct walk_list *w = &g->walks;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < w->count; i++) {
-        const uint32_t entry = w->entry[i];
-        if (w->ready_ps[i] <= now_ps && entry != FILLED) {
-            mark_filled(w, entry);
-            mark_filled(&g->waiting, entry);
-        }
-    }
-    for (uint32_t i = 0; i < w->count; i++) {
-        if (w->ready_ps[i] <= now_ps)
+    uint32_t done = 0;
+    for (; done < w->count && w->ready_ps[done] <= now_ps; done++) {
+        const uint32_t entry = w->entry[done];
+        if (entry == FILLED)
             continue;
-        w->entry[kept] = w->entry[i];
-        w->page[kept] = w->page[i];
-        w->ready_ps[kept++] = w->ready_ps[i];
+        mark_filled(g, w, entry);
+        mark_filled(g, &g->waiting, entry);
     }
-    w->count = kept;
-    set_first_ready(g);
+    w->count -= done;
+    memmove(w->entry, w->entry + done, w->count * sizeof w->entry[0]);
+    memmove(w->page, w->page + done, w->count * sizeof w->page[0]);
+    memmove(w->ready_ps, w->ready_ps + done, w->count * sizeof w->ready_ps[0]);
+    g->ready_ps = w->count > 0 ? w->ready_ps[0] : NEVER;
     for (uint32_t i = 0; i < g->waiting.count; i++) {
         if (g->waiting.entry[i] == FILLED)
-            x->sms[g->waiting.sm[i]].at_ps = now_ps;
+            *sm_next_ps(x, g, g->waiting.sm[i]) = now_ps;
     }
     wake_first(x, g, id, now_ps);
 }
@@ -214,17 +225,20 @@ static void start_walk(struct simulation *x, struct group *g, uint32_t id, uint6
     x->server_ps = (x->server_ps > now_ps ? x->server_ps : now_ps) + x->walk_ps;
     w->ready_ps[w->count] = x->server_ps + x->queue->latency_ps[id];
     g->ready_ps = w->ready_ps[w->count] < g->ready_ps ? w->ready_ps[w->count] : g->ready_ps;
-    add_walk(w, (uint32_t)(va >> x->entry_shift), (uint32_t)(va >> x->queue->page_shift));
+    add_walk(g, w, (uint32_t)(va >> x->entry_shift), (uint32_t)(va >> x->queue->page_shift));
     x->walked++;
 }
 
 /* Removes an SM from the list of stalled SMs. Returns whether its access still needs a walk. */
-static bool end_stall(struct walk_list *w, uint32_t sm)
+static bool end_stall(struct group *g, uint32_t sm)
 {
+    struct walk_list *w = &g->waiting;
     uint32_t i = 0;
     while (w->sm[i] != sm)
         i++;
     const bool needed = w->entry[i] != FILLED;
+    if (needed)
+        --*listed(g, w->entry[i]);
     for (w->count--; i < w->count; i++) {
         w->entry[i] = w->entry[i + 1];
         w->page[i] = w->page[i + 1];
@@ -235,66 +249,73 @@ static bool end_stall(struct walk_list *w, uint32_t sm)
 
 /* Returns whether the access needs its own walk. It does if the entry is absent or pending, and no
  * walk of the same page is pending. */
-static bool needs_walk(struct simulation *x, const struct group *g, uint32_t sm, uint64_t va)
+static bool needs_walk(struct simulation *x, struct group *g, uint32_t sm, uint64_t va)
 {
     const uint32_t entry = (uint32_t)(va >> x->entry_shift);
     const uint32_t page = (uint32_t)(va >> x->queue->page_shift);
     const bool missed = sim_mmu_access(x->mmu, sm, va) == x->level_count;
     bool joins = false;
+    if (*listed(g, entry) == 0)
+        return missed;
     bool pending = is_pending(&g->walks, entry, page, &joins);
     pending = is_pending(&g->waiting, entry, page, &joins) || pending;
     return (missed || pending) && !joins;
 }
 
 /* Advances the SM by one access. It may be ahead of memory by at most ahead_ps. */
-static void advance_sm(const struct simulation *x, struct sm *sm)
+static void advance_sm(const struct simulation *x, struct sm *sm, uint64_t *at_ps)
 {
     const uint64_t ahead_ps = x->queue->ahead_ps;
-    sm->memory_ps = (sm->memory_ps > sm->at_ps ? sm->memory_ps : sm->at_ps) + x->queue->access_ps;
-    sm->at_ps += x->queue->cycle_ps;
-    if (sm->memory_ps > sm->at_ps + ahead_ps)
-        sm->at_ps = sm->memory_ps - ahead_ps;
+    sm->memory_ps = (sm->memory_ps > *at_ps ? sm->memory_ps : *at_ps) + x->queue->access_ps;
+    *at_ps += x->queue->cycle_ps;
+    if (sm->memory_ps > *at_ps + ahead_ps)
+        *at_ps = sm->memory_ps - ahead_ps;
     if (++sm->next == sm->end)
-        sm->at_ps = NEVER;
+        *at_ps = NEVER;
 }
 
 /* Issues the next access of an SM or stalls it, and sets when the SM issues next. */
-static void issue_access(struct simulation *x, struct group *g, uint32_t id, uint32_t at)
+static void issue_access(struct simulation *x, struct group *g, uint32_t id)
 {
+    const uint32_t at = g->sms[g->first];
     struct sm *sm = &x->sms[at];
-    const uint64_t now_ps = sm->at_ps;
+    uint64_t *next_ps = &g->next_ps[g->first];
+    const uint64_t now_ps = *next_ps;
     const uint64_t va = (uint64_t)x->units[sm->next] << x->s->unit_shift;
     const bool was_stalled = sm->is_stalled;
     bool needs;
     if (now_ps >= g->ready_ps)
         end_walks(x, g, id, now_ps);
-    needs = was_stalled ? end_stall(&g->waiting, at) : needs_walk(x, g, at, va);
+    needs = was_stalled ? end_stall(g, at) : needs_walk(x, g, at, va);
     /* Only the first stalled SM is woken, so it does not compete with other stalled SMs. */
     sm->is_stalled =
         needs && (g->walks.count >= x->queue->walks[id] || (!was_stalled && g->waiting.count > 0));
     if (sm->is_stalled) {
         g->waiting.sm[g->waiting.count] = (uint16_t)at;
-        add_walk(&g->waiting, (uint32_t)(va >> x->entry_shift),
+        add_walk(g, &g->waiting, (uint32_t)(va >> x->entry_shift),
                  (uint32_t)(va >> x->queue->page_shift));
-        sm->at_ps = NEVER;
+        *next_ps = NEVER;
         wake_first(x, g, id, now_ps);
         return;
     }
     if (needs)
         start_walk(x, g, id, va, now_ps);
-    advance_sm(x, sm);
+    advance_sm(x, sm, next_ps);
     if (was_stalled)
         wake_first(x, g, id, now_ps);
 }
 
 /* ---- turns ---- */
 
-/* Returns the SM that issues next. The lowest position wins ties. */
-static uint32_t first_sm(const struct simulation *x, const struct group *g)
+/* Returns the position of the SM that issues next. The lowest position wins ties. */
+static uint32_t first_position(const struct group *g)
 {
-    uint32_t first = g->sms[0];
-    for (uint32_t i = 1; i < g->sm_count; i++)
-        first = x->sms[g->sms[i]].at_ps < x->sms[first].at_ps ? g->sms[i] : first;
+    uint32_t first = 0;
+    uint64_t first_ps = g->next_ps[0];
+    for (uint32_t i = 1; i < g->sm_count; i++) {
+        first = g->next_ps[i] < first_ps ? i : first;
+        first_ps = g->next_ps[i] < first_ps ? g->next_ps[i] : first_ps;
+    }
     return first;
 }
 
@@ -326,9 +347,9 @@ static void run_simulation(struct simulation *x)
     while (x->heap_count > 0) {
         const uint32_t id = x->heap[0];
         struct group *g = &x->groups[id];
-        issue_access(x, g, id, g->first);
-        g->first = first_sm(x, g);
-        g->at_ps = x->sms[g->first].at_ps;
+        issue_access(x, g, id);
+        g->first = first_position(g);
+        g->at_ps = g->next_ps[g->first];
         if (g->at_ps == NEVER)
             x->heap[0] = x->heap[--x->heap_count];
         sift_down(x);
@@ -360,12 +381,13 @@ static void set_groups(struct simulation *x, const struct sim_desc *machine,
 {
     for (uint32_t i = 0; i < machine->sm_count; i++) {
         struct group *g = &x->groups[last->instance_of_sm[i]];
-        if (x->sms[i].next < x->sms[i].end)
-            g->sms[g->sm_count++] = (uint16_t)i;
+        if (x->sms[i].next == x->sms[i].end)
+            continue;
+        x->sms[i].position = g->sm_count;
+        g->sms[g->sm_count++] = (uint16_t)i;
     }
     for (uint32_t i = 0; i < last->instance_count; i++) {
         x->groups[i].ready_ps = NEVER;
-        x->groups[i].first = x->groups[i].sms[0];
         if (x->groups[i].sm_count > 0)
             x->heap[x->heap_count++] = (uint16_t)i;
     }
