@@ -3,6 +3,7 @@
 #pragma once
 
 #include "clients/profile/access_pattern.h"
+#include "clients/lab/whatif/whatif_answer.h"
 #include "fingerprint/fingerprint.h"
 #include "planner/strategy.h"
 
@@ -40,6 +41,8 @@ struct launch_context {
     const struct place_map *map;
     const char *folder;           /* folder of the traces */
     const struct fingerprint *fp; /* NULL if there is none; times are then not set */
+    const char *fingerprint_id;   /* NULL if it is not computed yet */
+    struct whatif_shared *shared; /* may be NULL, as in whatif_options */
 };
 
 struct costing {

@@ -131,7 +131,8 @@ static enum status ask_whatif(struct costing *c, const struct chosen_sums *sums,
         .contiguous = 1,
         .input_bytes = fmin(load_bytes / sums->lines, STRATEGY_MAX_INPUT_BYTES),
         .launch_accesses = (uint64_t)sums->lines,
-        .questions = 1u << WHATIF_AS_IT_IS | 1u << WHATIF_SCOPES | 1u << WHATIF_WINDOWS};
+        .questions = 1u << WHATIF_AS_IT_IS | 1u << WHATIF_SCOPES | 1u << WHATIF_WINDOWS,
+        .shared = c->context->shared};
     struct trace trace;
     enum status s = load_chosen(c, &trace, err);
 

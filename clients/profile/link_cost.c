@@ -93,6 +93,7 @@ static double rows_ns(const struct costing *c, const struct linked *l, const str
                                            .access = l->access,
                                            .kind = (uint32_t)m->kind + 1,
                                            .element_bytes = l->row_bytes,
+                                           .fingerprint_id = c->context->fingerprint_id,
                                            .accesses =
                                                strategy == STRATEGY_NAIVE ? 0 : (uint64_t)l->runs};
 

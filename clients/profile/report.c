@@ -3,6 +3,7 @@
 
 #include "clients/profile/kernel_name.h"
 #include "clients/profile/replacement.h"
+#include "fingerprint/fingerprint_json.h"
 #include "planner/fit.h"
 #include "types/name_of.h"
 
@@ -123,14 +124,15 @@ static uint64_t sum_touched(const struct report_row *row)
 }
 
 /* Returns whether all touched memory stays in a cache of the GPU. */
-static bool stays_in_cache(const struct fingerprint *fp, const struct report_row *row)
+static bool stays_in_cache(const struct launch_context *context, const struct report_row *row)
 {
     const struct fit_request request = {.bytes = sum_touched(row),
                                         .reuse = FIT_SAME,
+                                        .fingerprint_id = context->fingerprint_id,
                                         .shared_bytes = UNKNOWN_U64(REASON_NOT_REPORTED)};
     struct fit_answer answer;
 
-    return request.bytes > 0 && fit_plan(fp, &request, &answer, NULL) == STATUS_OK &&
+    return request.bytes > 0 && fit_plan(context->fp, &request, &answer, NULL) == STATUS_OK &&
            (answer.stays == FIT_L1 || answer.stays == FIT_L2 || answer.stays == FIT_L2_NEAR);
 }
 
@@ -207,14 +209,15 @@ static bool is_large(const struct report_row *row, enum place place)
     return row->order[place] == ORDER_RANDOM && row->touched[place] > sum_touched(row) / 2;
 }
 
-static void judge(const struct fingerprint *fp, struct report_row *row, const struct sums *sums)
+static void judge(const struct launch_context *context, struct report_row *row,
+                  const struct sums *sums)
 {
     if (row->kernel->state == RECORDING_REFUSED) {
         row->verdict = REPORT_REFUSED;
         (void)snprintf(row->note, sizeof(row->note), "%.300s", row->kernel->why);
     } else if (row->kernel->state == RECORDING_TIMED || row->kernel->launch_count == 0) {
         row->verdict = REPORT_NOT_RECORDED;
-    } else if (!fp) {
+    } else if (!context->fp) {
         row->verdict = REPORT_NO_FINGERPRINT;
     } else if (sums->launches == 0) {
         row->verdict = REPORT_UNKNOWN;
@@ -229,7 +232,7 @@ static void judge(const struct fingerprint *fp, struct report_row *row, const st
         row->costs = row->in_reach_ns > 0 ? row->predicted_ns / row->in_reach_ns : 1;
         if (row->costs > 1 + STRATEGY_WORTH)
             judge_time(row, sums);
-        else if (stays_in_cache(fp, row))
+        else if (stays_in_cache(context, row))
             row->verdict = REPORT_IN_CACHE;
         else if (!sums->has_random)
             row->verdict = REPORT_IN_ORDER;
@@ -257,7 +260,7 @@ static enum status make_row(const struct launch_context *context, struct report_
         if (sums.random_of_kind[k] > sums.random_of_kind[row->kind])
             row->kind = (enum rlt_kind)k;
     if (s == STATUS_OK)
-        judge(context->fp, row, &sums);
+        judge(context, row, &sums);
     return s;
 }
 
@@ -287,19 +290,26 @@ static int by_gain(const void *a, const void *b)
     return compared ? compared : (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-static enum status make_section(const struct report_source *source, struct report_section *section,
-                                struct err *err)
+static enum status make_section(const struct report_source *source, struct whatif_shared *shared,
+                                struct report_section *section, struct err *err)
 {
     const struct recording *const r = section->recording;
     struct place_map map;
-    struct launch_context context = {
-        .recording = r, .map = &map, .folder = source->folder, .fp = section->fp};
+    char id[FINGERPRINT_ID_BYTES] = "";
+    const struct launch_context context = {.recording = r,
+                                           .map = &map,
+                                           .folder = source->folder,
+                                           .fp = section->fp,
+                                           .fingerprint_id = id,
+                                           .shared = shared};
     enum status s;
 
     section->rows = calloc(r->kernel_count + 1u, sizeof(*section->rows));
     if (!section->rows)
         return err_no_memory(err, "the rows of a report");
     s = place_map_make(r, section->gpu, &map, err);
+    if (s == STATUS_OK && section->fp)
+        s = fingerprint_id(section->fp, id, err);
     for (uint32_t k = 0; k < r->kernel_count; k++)
         if (r->kernels[k].gpu == section->gpu)
             section->time_ns += (double)r->kernels[k].time_ns;
@@ -334,6 +344,7 @@ static bool uses_gpu(const struct recording *r, uint32_t gpu)
 
 enum status report_make(const struct report_source *source, struct report *out, struct err *err)
 {
+    struct whatif_shared own = {0};
     uint32_t most = 0;
     enum status s = STATUS_OK;
 
@@ -351,7 +362,7 @@ enum status report_make(const struct report_source *source, struct report *out, 
             *section = (struct report_section){.recording = r, .gpu = gpu, .why = ""};
             section->fp = source->find(source->context, &r->gpus[gpu], &section->why);
             out->section_count++;
-            s = make_section(source, section, err);
+            s = make_section(source, source->shared ? source->shared : &own, section, err);
             out->time_ns += section->time_ns;
             out->gain_ns += section->gain_ns;
             out->untimed_gain_ns += section->untimed_gain_ns;

@@ -93,6 +93,7 @@ struct report_source {
     const char *folder; /* folder of the traces */
     report_find_fn *find;
     void *context;
+    struct whatif_shared *shared; /* NULL if no other report shares its counts */
 };
 
 /* Makes the report. A trace that cannot be used leaves its kernel without a prediction, with the

@@ -123,9 +123,15 @@ static void keep_best(const struct whatif_answer *a, double best[WHATIF_QUESTION
     }
 }
 
+/* A measured GPU and the counts that all answers about it share. */
+struct measured_gpu {
+    struct fingerprint fp;
+    struct whatif_shared shared;
+};
+
 /* Sets the GB/s of each question in the bytes that the job counts, or 0 if the question has no
  * number. Returns false after an error. */
-static bool predict(const struct fingerprint *fp, const struct measured_job *j, uint64_t bytes,
+static bool predict(struct measured_gpu *gpu, const struct measured_job *j, uint64_t bytes,
                     double in_reach_gbps, double best[WHATIF_QUESTION_COUNT])
 {
     const struct whatif_options options = {.contiguous = 1,
@@ -135,7 +141,8 @@ static bool predict(const struct fingerprint *fp, const struct measured_job *j, 
                                            .reserve_bytes = j->reserve_bytes,
                                            .launch_accesses = j->launch_accesses,
                                            .in_reach_gbps = in_reach_gbps * j->moved,
-                                           .questions = 1 << WHATIF_WINDOWS | 1 << WHATIF_SCOPES};
+                                           .questions = 1 << WHATIF_WINDOWS | 1 << WHATIF_SCOPES,
+                                           .shared = &gpu->shared};
     struct whatif_answer *answer = malloc(sizeof *answer);
     bool good = answer;
     for (uint32_t i = 0; i < WHATIF_QUESTION_COUNT; i++)
@@ -144,7 +151,8 @@ static bool predict(const struct fingerprint *fp, const struct measured_job *j, 
         const struct gen_job job = {j->name, bytes, ITEMS, ROW_BYTES, j->threads[i], 1};
         struct trace t = {0};
         struct err err = {0};
-        good = make_trace(&job, &t) && whatif_ask(fp, &t, &options, answer, &err) == STATUS_OK;
+        good =
+            make_trace(&job, &t) && whatif_ask(&gpu->fp, &t, &options, answer, &err) == STATUS_OK;
         if (good)
             keep_best(answer, best);
         else
@@ -189,7 +197,7 @@ static double own_in_reach_gbps(const json_t *size)
     return json_number_value(value ? value : json_object_get(size, "inside_gbps"));
 }
 
-static void check_job(const char *folder, const char *visit, const struct fingerprint *fp,
+static void check_job(const char *folder, const char *visit, struct measured_gpu *gpu,
                       const struct measured_job *j, struct measured_tally *tally)
 {
     char path[MEASURED_PATH_BYTES];
@@ -204,7 +212,7 @@ static void check_job(const char *folder, const char *visit, const struct finger
         double best[WHATIF_QUESTION_COUNT];
         const json_t *way;
         size_t k;
-        if (!predict(fp, j, bytes, in_reach_gbps, best)) {
+        if (!predict(gpu, j, bytes, in_reach_gbps, best)) {
             tally->failed = true;
             break;
         }
@@ -220,16 +228,16 @@ static void check_job(const char *folder, const char *visit, const struct finger
 
 static void check_visit(const char *folder, const char *visit, struct measured_tally *tally)
 {
-    struct fingerprint *fp = calloc(1, sizeof *fp);
+    struct measured_gpu *gpu = calloc(1, sizeof *gpu);
     char name[NAME_BYTES];
-    if (!fp || !find_fingerprint(folder, visit, fp, name)) {
+    if (!gpu || !find_fingerprint(folder, visit, &gpu->fp, name)) {
         printf("V2  %s left out: no fingerprint of this kind\n", visit);
     } else {
         printf("%s, fingerprint of %s\n", visit, name);
         for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
-            check_job(folder, visit, fp, &jobs[i], tally);
+            check_job(folder, visit, gpu, &jobs[i], tally);
     }
-    free(fp);
+    free(gpu);
 }
 
 int check_jobs(const char *folder)

@@ -72,10 +72,9 @@ bool miss_queue_from_fingerprint(const struct fingerprint *fp, const struct sim_
     struct random_reads reads = {.seed = READ_SEED,
                                  .region_bytes =
                                      twice < fp->gpu.memory_bytes ? twice : fp->gpu.memory_bytes};
-    struct random_reads_misses m;
-    struct err err;
     if (!has_group_speeds(fp, machine) ||
-        random_reads_count(machine, &reads, &m, &err) != STATUS_OK || !(m.walked > 0))
+        random_reads_share(machine, &reads, job->beyond_walks, NULL) != STATUS_OK ||
+        !(*job->beyond_walks > 0))
         return false;
     *out = (struct miss_queue){
         .walk_ps = (uint64_t)llround(job->miss_ns * PS_OF_NS),
@@ -85,7 +84,7 @@ bool miss_queue_from_fingerprint(const struct fingerprint *fp, const struct sim_
     while (page >> (out->page_shift + 1) > 0)
         out->page_shift++;
     for (uint32_t g = 0; g < fp->topology.partition.group_count; g++) {
-        const double walks = misses_in_flight(fp, machine, g, m.walked);
+        const double walks = misses_in_flight(fp, machine, g, *job->beyond_walks);
         out->latency_ps[g] = (uint64_t)llround(latency_ns(fp, machine, g) * PS_OF_NS);
         out->walks[g] = walks < 1                      ? 1
                         : walks > MISS_QUEUE_MAX_WALKS ? MISS_QUEUE_MAX_WALKS

@@ -36,6 +36,7 @@ struct miss_queue_job {
     double miss_ns;           /* time of the whole GPU per walk */
     double access_ns;         /* time of the whole GPU's memory per access */
     uint64_t loads_in_flight; /* maximum per SM */
+    double *beyond_walks;     /* misses per random read over twice the reach; counted if 0 */
 };
 
 /* Returns false if the fingerprint has no clock, or lacks the miss penalty or the speed out of

@@ -82,3 +82,13 @@ enum status random_reads_count(const struct sim_desc *machine, const struct rand
     sim_mmu_free(c.mmu);
     return STATUS_OK;
 }
+
+enum status random_reads_share(const struct sim_desc *machine, const struct random_reads *reads,
+                               double *walked, struct err *err)
+{
+    struct random_reads_misses m = {.walked = *walked};
+    const enum status s = *walked > 0 ? STATUS_OK : random_reads_count(machine, reads, &m, err);
+    if (s == STATUS_OK)
+        *walked = m.walked;
+    return s;
+}

@@ -24,3 +24,7 @@ struct random_reads_misses {
 /* Returns STATUS_NO_MEMORY if out of memory. */
 enum status random_reads_count(const struct sim_desc *machine, const struct random_reads *reads,
                                struct random_reads_misses *out, struct err *err);
+
+/* Counts the share of reads that miss every level, unless *walked is a share already. */
+enum status random_reads_share(const struct sim_desc *machine, const struct random_reads *reads,
+                               double *walked, struct err *err);

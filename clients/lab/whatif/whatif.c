@@ -12,12 +12,14 @@
 #include "clients/lab/whatif/whatif_context.h"
 #include "clients/lab/whatif/whatif_place.h"
 #include "clients/lab/whatif/whatif_rows.h"
+#include "fingerprint/fingerprint_json.h"
 #include "planner/access_cost.h"
 #include "planner/next_step.h"
 #include "planner/reach_limit.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     CURVE_SEED = 1,
@@ -83,7 +85,6 @@ static enum status set_miss_ns(struct whatif_context *c, struct err *err)
     const struct curve_point *largest = t->curve_count > 0 ? &t->curve[t->curve_count - 1] : NULL;
     const struct maybe_f64 factor = contiguity_factor(&c->fp->contiguity);
     struct random_reads reads = {.seed = CURVE_SEED};
-    struct random_reads_misses m;
     enum status s;
     if (!largest || !(largest->naive_gbps.v > 0) ||
         t->plateau_gbps.v < largest->naive_gbps.v * VISIBLE ||
@@ -91,13 +92,13 @@ static enum status set_miss_ns(struct whatif_context *c, struct err *err)
         return err_set_hint(err, STATUS_INCONCLUSIVE, next_step_full(c->fp, REASON_NO_CONTRAST),
                             "the curve of the fingerprint does not show what a miss costs");
     reads.region_bytes = largest->region_bytes;
-    s = random_reads_count(&c->machine, &reads, &m, err);
+    s = random_reads_share(&c->machine, &reads, &c->shared->curve_walks, err);
     if (s != STATUS_OK)
         return s;
-    if (!(m.walked > 0))
+    if (!(c->shared->curve_walks > 0))
         return err_set(err, STATUS_INCONCLUSIVE,
                        "the model predicts no miss on the curve of the fingerprint");
-    c->out->miss_ns = FINGERPRINT_CURVE_BYTES / largest->naive_gbps.v / m.walked;
+    c->out->miss_ns = FINGERPRINT_CURVE_BYTES / largest->naive_gbps.v / c->shared->curve_walks;
     if (IS_KNOWN(factor))
         c->out->scattered_factor = factor.v;
     return STATUS_OK;
@@ -277,31 +278,65 @@ static void set_miss_queue(struct whatif_context *c)
         .miss_ns = c->out->miss_ns,
         .access_ns = whatif_memory_ns(c) / (double)c->out->accesses,
         .loads_in_flight =
-            (uint64_t)stream_sm_warps(c->trace, c->options->sm_blocks) * STREAM_PIECE};
+            (uint64_t)stream_sm_warps(c->trace, c->options->sm_blocks) * STREAM_PIECE,
+        .beyond_walks = &c->shared->beyond_walks};
     c->models_inflight = miss_queue_from_fingerprint(c->fp, &c->machine, &job, &c->miss_queue);
 }
 
-/* Derives the cost of a miss again, with the misses in flight that the queue models. */
-static enum status set_miss_ns_in_flight(struct whatif_context *c, struct err *err)
+/* Counts the walks of random reads over the largest region of the curve, with misses in flight. */
+static enum status count_in_flight(const struct whatif_context *c,
+                                   const struct curve_point *largest, uint64_t *walks,
+                                   struct err *err)
 {
-    const struct throughput *t = &c->fp->throughput;
-    const struct curve_point *largest = &t->curve[t->curve_count - 1];
     const struct stream room = {
         .count = CURVE_READS, .unit_shift = CURVE_SHIFT, .range_bytes = largest->region_bytes};
     const size_t ends[] = {CURVE_READS};
     struct rng rng = {CURVE_SEED};
     struct stream reads;
-    uint64_t walks = 0;
     enum status s = stream_new(&room, &reads, err);
     for (uint32_t i = 0; s == STATUS_OK && i < CURVE_READS; i++)
         stream_append(&reads, (uint32_t)rng_below(&rng, largest->region_bytes >> CURVE_SHIFT),
                       i % c->machine.sm_count, 0);
     if (s == STATUS_OK)
-        s = stream_walks_count(&reads, &c->machine, &c->miss_queue, false, ends, 1, &walks, err);
+        s = stream_walks_count(&reads, &c->machine, &c->miss_queue, false, ends, 1, walks, err);
+    stream_free(&reads);
+    return s;
+}
+
+/* Derives the cost of a miss again, with the misses in flight that the queue models. Besides the
+ * fingerprint, the queue depends on two numbers. */
+static enum status set_miss_ns_in_flight(struct whatif_context *c, struct err *err)
+{
+    const struct throughput *t = &c->fp->throughput;
+    const struct curve_point *largest = &t->curve[t->curve_count - 1];
+    struct whatif_shared *shared = c->shared;
+    struct whatif_shared_queue q = {c->miss_queue.access_ps, c->miss_queue.ahead_ps, 0};
+    enum status s = STATUS_OK;
+    for (uint32_t i = 0; i < shared->queue_count && i < WHATIF_SHARED_QUEUES; i++) {
+        if (shared->queues[i].access_ps == q.access_ps && shared->queues[i].ahead_ps == q.ahead_ps)
+            q.walks = shared->queues[i].walks;
+    }
+    if (q.walks == 0) {
+        s = count_in_flight(c, largest, &q.walks, err);
+        if (s == STATUS_OK)
+            shared->queues[shared->queue_count++ % WHATIF_SHARED_QUEUES] = q;
+    }
     if (s == STATUS_OK)
         c->out->miss_ns =
-            FINGERPRINT_CURVE_BYTES / largest->naive_gbps.v / ((double)walks / CURVE_READS);
-    stream_free(&reads);
+            FINGERPRINT_CURVE_BYTES / largest->naive_gbps.v / ((double)q.walks / CURVE_READS);
+    return s;
+}
+
+/* Chooses the shared counts, and empties them if they are of another fingerprint. */
+static enum status set_shared(struct whatif_context *c, struct err *err)
+{
+    char id[FINGERPRINT_ID_BYTES];
+    const enum status s = fingerprint_id(c->fp, id, err);
+    c->shared = c->options->shared ? c->options->shared : &c->own_shared;
+    if (s == STATUS_OK && strcmp(c->shared->fingerprint_id, id) != 0) {
+        *c->shared = (struct whatif_shared){0};
+        memcpy(c->shared->fingerprint_id, id, sizeof id);
+    }
     return s;
 }
 
@@ -320,6 +355,8 @@ static void set_data_cache(struct whatif_context *c)
 static enum status set_up(struct whatif_context *c, struct err *err)
 {
     enum status s = check_options(c->options, err);
+    if (s == STATUS_OK)
+        s = set_shared(c, err);
     if (s == STATUS_OK)
         s = machine_from_fingerprint(c->fp, &c->machine, err);
     if (s == STATUS_OK)

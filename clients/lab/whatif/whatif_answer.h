@@ -16,6 +16,22 @@ enum whatif_question {
 };
 const char *whatif_question_name(enum whatif_question q); /* "as-it-is", "contiguity", .. */
 
+enum { WHATIF_SHARED_QUEUES = 16 };
+
+/* Counts that answers for one fingerprint share, because they do not depend on the trace. They take
+ * most of the time of an answer about a short trace. All members are 0 at first. One thread may use
+ * the counts at a time. */
+struct whatif_shared {
+    char fingerprint_id[FINGERPRINT_ID_BYTES]; /* the counts are of this fingerprint */
+    double curve_walks;  /* misses per random read over the largest region of the curve, or 0 */
+    double beyond_walks; /* misses per random read over twice the reach, or 0 */
+    uint32_t queue_count;
+    struct whatif_shared_queue {
+        uint64_t access_ps, ahead_ps; /* of the miss queue */
+        uint64_t walks;               /* of the reads over the largest region */
+    } queues[WHATIF_SHARED_QUEUES];
+};
+
 /* Numbers per access are means over all accesses of the trace. */
 struct whatif_options {
     double contiguous;    /* share of the frames, 0..1; if negative, every row gets a range */
@@ -31,6 +47,7 @@ struct whatif_options {
     uint32_t sm_blocks;       /* maximum resident blocks per SM; 0 means no limit but threads */
     bool cold;                /* count from empty TLBs, without running the trace once first */
     uint32_t questions;       /* bit q asks question q; 0 asks all. Question 0 is always answered */
+    struct whatif_shared *shared; /* read and extended; NULL if no other answer shares its counts */
 };
 
 enum { WHATIF_MAX_ROWS = 48, WHATIF_NOTE_BYTES = 200 };

@@ -13,6 +13,8 @@ struct whatif_context {
     const struct trace *trace;
     const struct whatif_options *options;
     struct whatif_answer *out;
+    struct whatif_shared *shared; /* own_shared, or the counts of the options */
+    struct whatif_shared own_shared;
     struct sim_desc machine;
     struct sim_desc data_cache;
     bool has_data_cache;  /* data_cache is valid */

@@ -17,6 +17,7 @@ enum { MAX_PASSES = 1024 };
 static enum status make_plan(struct whatif_context *c, struct err *err)
 {
     const struct job_request job = {.bytes = c->trace->bytes,
+                                    .fingerprint_id = c->shared->fingerprint_id,
                                     .accesses = c->options->launch_accesses,
                                     .reserve_bytes = c->options->reserve_bytes};
     if (c->plan || c->no_plan.status != STATUS_OK)

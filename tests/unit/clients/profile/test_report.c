@@ -35,6 +35,7 @@ enum { ACCESSES = 1 << 18, SAMPLED = 100 }; /* the launch has SAMPLED times the 
 #define H200_SETS "docs/measurements/nvidia-h200-9bb7116f-2026-11-26/fingerprint-full.json"
 
 static struct fingerprint fp;
+static struct whatif_shared shared;
 static char folder[] = "/tmp/reach-report-XXXXXX";
 
 /* ---- fixtures ---- */
@@ -273,7 +274,8 @@ static void make(const struct process *p, bool with_fingerprint)
                                          .count = 1,
                                          .folder = folder,
                                          .find = find,
-                                         .context = with_fingerprint ? &fp : NULL};
+                                         .context = with_fingerprint ? &fp : NULL,
+                                         .shared = &shared};
     struct err err = {0};
 
     report_free(&report);
@@ -297,7 +299,8 @@ static void compute_times(const char *name, double out[2])
     static struct whatif_answer answer;
     const struct whatif_options options = {.contiguous = 1,
                                            .launch_accesses = (uint64_t)SAMPLED * ACCESSES,
-                                           .questions = 1u << WHATIF_WINDOWS};
+                                           .questions = 1u << WHATIF_WINDOWS,
+                                           .shared = &shared};
     struct trace trace;
     char path[128];
     FILE *in;

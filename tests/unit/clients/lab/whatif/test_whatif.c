@@ -20,8 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEASURED "docs/measurements/nvidia-"
-#define H200     MEASURED "h200-3232f831-2026-11-21/fingerprint-full.json"
+#define MEASURED   "docs/measurements/nvidia-"
+#define H200       MEASURED "h200-3232f831-2026-11-21/fingerprint-full.json"
+#define OTHER_H200 MEASURED "h200-2ea0ea17-2026-11-22/fingerprint-memory.json"
 
 /* The largest difference between what-if and plan on random traces. */
 static const double AGREE = 0.03;
@@ -67,11 +68,15 @@ static struct trace traced(const char *name, uint64_t bytes, uint64_t count)
     return t;
 }
 
+static struct whatif_shared shared;
+
 static struct whatif_answer *asked(const struct trace *t, const struct whatif_options *o)
 {
     static struct whatif_answer answer;
+    struct whatif_options options = *o;
     struct err err = {0};
-    if (whatif_ask(&fp, t, o, &answer, &err) != STATUS_OK)
+    options.shared = &shared;
+    if (whatif_ask(&fp, t, &options, &answer, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     return &answer;
 }
@@ -139,8 +144,7 @@ static void agrees_with_the_planner(void **state)
 {
     static const char *const chips[] = {
         H200, MEASURED "h100-80gb-hbm3-dcda818d-2026-11-21/fingerprint-full.json",
-        MEASURED "h200-b76f831d-2026-11-21/fingerprint-full.json",
-        MEASURED "h200-2ea0ea17-2026-11-22/fingerprint-memory.json"};
+        MEASURED "h200-b76f831d-2026-11-21/fingerprint-full.json", OTHER_H200};
     static const double shares[] = {0.3, 0.7, 0.97};
     (void)state;
     for (uint32_t c = 0; c < test_part(sizeof chips / sizeof chips[0], 2, 1); c++) {
@@ -163,7 +167,7 @@ static void scattered_agrees_too(void **state)
     double range[2];
     struct err err = {0};
     (void)state;
-    load(MEASURED "h200-2ea0ea17-2026-11-22/fingerprint-memory.json");
+    load(OTHER_H200);
     struct trace t = traced("random", 128 * GIB, random_accesses());
     assert_int_equal(strategy_plan(&fp, &job, &plan, &err), STATUS_OK);
     r = row_of(asked(&t, &unknown), WHATIF_AS_IT_IS, -1);
@@ -399,17 +403,25 @@ static void repeated_loads_use_the_data_cache(void **state)
     trace_free(&t);
 }
 
+/* The first answer shares no counts. The others share counts, first of another fingerprint. */
 static void the_same_twice(void **state)
 {
     const struct whatif_options o = {.contiguous = -1};
     static struct whatif_answer first;
+    struct err err = {0};
     (void)state;
     load(H200);
     struct trace t = traced("grouping", 96 * GIB, 1 << 17);
-    first = *asked(&t, &o);
+    if (whatif_ask(&fp, &t, &o, &first, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    load(OTHER_H200);
+    (void)walk_share(&t);
+    load(H200);
+    const double share = walk_share(&t);
     trace_free(&t);
     t = traced("grouping", 96 * GIB, 1 << 17);
     const struct whatif_answer *second = asked(&t, &o);
+    assert_true(row_of(second, WHATIF_AS_IT_IS, -1)->walk_share == share);
     assert_int_equal(first.row_count, second->row_count);
     for (uint32_t i = 0; i < first.row_count; i++) {
         assert_int_equal(first.rows[i].question, second->rows[i].question);
