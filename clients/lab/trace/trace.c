@@ -7,6 +7,7 @@ void trace_free(struct trace *take)
 {
     free(take->regions);
     free(take->kernels);
+    free(take->kernel_blocks);
     free(take->blocks);
     free(take->warps);
     free(take->records);

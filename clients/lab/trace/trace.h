@@ -48,6 +48,7 @@ struct trace {
     uint32_t region_count, kernel_count, block_count, warp_count, record_count;
     struct trace_region *regions; /* sorted by address */
     struct rlt_kernel *kernels;
+    uint32_t *kernel_blocks;    /* number of blocks of each kernel in `blocks` */
     struct trace_block *blocks; /* sorted by their first records */
     struct trace_warp *warps;
     struct trace_record *records;

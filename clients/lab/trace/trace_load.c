@@ -339,9 +339,12 @@ static enum status copy_kernels(struct trace *t, const struct rlt_reader *r, str
 {
     t->kernel_count = rlt_tables(r)->kernel_count;
     t->kernels = malloc((t->kernel_count + (size_t)1) * sizeof *t->kernels);
-    if (!t->kernels)
+    t->kernel_blocks = calloc(t->kernel_count + (size_t)1, sizeof *t->kernel_blocks);
+    if (!t->kernels || !t->kernel_blocks)
         return no_memory(err);
     memcpy(t->kernels, rlt_tables(r)->kernels, t->kernel_count * sizeof *t->kernels);
+    for (uint32_t b = 0; b < t->block_count; b++)
+        t->kernel_blocks[t->blocks[b].kernel]++;
     return STATUS_OK;
 }
 

@@ -43,12 +43,16 @@ void stream_free(struct stream *take)
 
 /* ---- SMs ---- */
 
-static uint64_t launched_blocks(const struct trace *t)
+/* Returns the number of blocks of all launches that have blocks in the trace, or 0 if a grid is
+ * unknown. */
+static double launched_blocks(const struct trace *t)
 {
-    uint64_t blocks = 0;
+    double blocks = 0;
     for (uint32_t i = 0; i < t->kernel_count; i++) {
         const uint32_t *grid = t->kernels[i].grid;
-        const uint64_t all = (uint64_t)grid[0] * grid[1] * grid[2];
+        const double all = (double)grid[0] * grid[1] * grid[2];
+        if (t->kernel_blocks[i] == 0)
+            continue;
         if (all == 0)
             return 0;
         blocks += all;
@@ -68,8 +72,8 @@ uint32_t stream_sms(const struct trace *t, const struct sim_desc *machine,
                     uint16_t out[REACH_MAX_SMS], uint32_t *out_groups)
 {
     const struct sim_level *last = &machine->levels[machine->level_count - 1];
-    const uint64_t launched = launched_blocks(t);
-    const double share = launched > 0 ? (double)t->block_count / (double)launched : 1;
+    const double launched = launched_blocks(t);
+    const double share = launched > 0 ? t->block_count / launched : 1;
     const double groups = fmax(1, round(share * last->instance_count));
     uint32_t sms[REACH_MAX_SMS] = {0};
     bool is_used[REACH_MAX_SMS] = {false};

@@ -37,8 +37,9 @@ struct stream_rules {
 
 /* Writes the positions of the SMs that get the blocks of the trace, in ascending order, and returns
  * their number. A trace with one block in N of its launches runs on one group in N, so an SM has
- * about the number of blocks that it had in the launches. At least one group is used, the groups
- * with the most SMs first. All groups are used if the number of blocks of a launch is unknown. */
+ * about the number of blocks that it had in the launches. A launch without a block in the trace
+ * does not count. At least one group is used, the groups with the most SMs first. All groups are
+ * used if the number of blocks of a launch is unknown. */
 uint32_t stream_sms(const struct trace *t, const struct sim_desc *machine,
                     uint16_t out[REACH_MAX_SMS], uint32_t *out_groups);
 
