@@ -110,17 +110,35 @@ static uint64_t count_accesses(const struct recording_launch *l, enum rlt_kind k
     return sum;
 }
 
+/* Returns the accesses of the launch per access in the trace, for the kinds and widths whose number
+ * is unknown. The accesses of the other kinds do not count. */
+static double rest_ratio(const struct costing *c)
+{
+    const struct recording_launch *const l = c->launch;
+    double accesses = (double)l->warp_accesses;
+    uint64_t records = 0;
+
+    for (uint32_t i = 0; i < l->instruction_count; i++)
+        accesses -= (double)l->instructions[i].warps;
+    for (uint32_t k = 0; k < RLT_KIND_COUNT; k++) {
+        for (uint32_t w = 0; w <= RLT_MAX_WIDTH_LOG2; w++)
+            records += count_accesses(l, (enum rlt_kind)k, w) > 0 ? 0 : c->pattern.records_of[k][w];
+    }
+    return records > 0 ? accesses / (double)records : 1;
+}
+
 /* Scales each class by the exact number of accesses of its kind and width. The kinds of accesses
  * can have other shares in the trace, which misses the last accesses if the buffer was full. */
 static void set_scales(struct costing *c)
 {
     const struct access_pattern *const p = &c->pattern;
+    const double rest = rest_ratio(c);
 
     for (uint32_t i = 0; i < p->class_count; i++) {
         struct access_class *const a = &p->classes[i];
         const uint64_t all = count_accesses(c->launch, a->kind, a->width_log2);
-        const double ratio = all > 0 ? (double)all / (double)p->records_of[a->kind][a->width_log2]
-                                     : (double)c->launch->warp_accesses / (double)p->records;
+        const double ratio =
+            all > 0 ? (double)all / (double)p->records_of[a->kind][a->width_log2] : rest;
         a->scale = fmax(ratio, 1);
     }
 }
