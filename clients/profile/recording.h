@@ -68,9 +68,9 @@ struct recording_pages {
 };
 
 struct recording_instruction {
-    uint64_t pc;
+    uint64_t pc; /* 0: all instructions of this kind and width that had no counters of their own */
     enum rlt_kind kind;
-    uint32_t bytes; /* per lane */
+    uint32_t bytes; /* per lane; 0: a copy of the tensor memory accelerator, without a record */
     uint64_t warps; /* executions by a warp */
     uint64_t lanes; /* executions by a lane */
     uint64_t runs;  /* contiguous runs of addresses in all warp executions */

@@ -162,7 +162,7 @@ def the_patch_records_each_access():
     status, text, log = run(compiled_with_patch("patch_cases.cc", "-Wall", "-Werror", "-Wno-unused-function"),
                             environment={"TEST_SEED": str(SEED)})
     equal((status, log), (0, ""), text)
-    equal(text.count("\nok "), 7, text)
+    equal(text.count("\nok "), 9, text)
 
 
 @case

@@ -14,7 +14,9 @@ enum {
     PROFILE_INSTRUCTIONS = 1 << 11, /* slots of a set of instructions; a power of two */
     PROFILE_COPIES = 32,      /* sets of instructions; block b counts in set b % PROFILE_COPIES,
                                  because additions to one address take turns */
-    PROFILE_PROBES = 64,      /* slots that are tried before an entry is lost */
+    PROFILE_PROBES = 64,      /* slots that are tried before an entry has none */
+    PROFILE_KINDS = 3,
+    PROFILE_WIDTHS = 8,       /* widths 0, 1, 2, 4 .. 64 bytes per lane */
     PROFILE_HEAD_WORDS = 8,   /* words of a record before its addresses */
     PROFILE_LISTED = 1u << 31 /* in `kind_bytes` of a record: a list of addresses follows */
 };
@@ -22,7 +24,8 @@ enum {
 enum profile_kind { PROFILE_LOAD = 0, PROFILE_STORE, PROFILE_ATOMIC };
 
 /* Counters of one instruction. `pc` is the program counter plus 1; 0 means a free slot. The kind is
- * in bits 8 and above of `kind_bytes`, the bytes per lane in the lowest 8 bits. */
+ * in bits 8 and above of `kind_bytes`, the bytes per lane in the lowest 8 bits. The bytes of a copy
+ * of the tensor memory accelerator are 0, because it has no record. */
 struct profile_instruction {
     uint64_t pc;
     uint32_t kind_bytes;
@@ -52,9 +55,10 @@ struct profile_launch {
     unsigned long long used; /* words that the sample needs; the excess over `room` was lost */
     unsigned long long records_lost;
     unsigned long long pages_lost; /* accesses to pages without a slot */
-    unsigned long long instructions_lost;
     unsigned long long begin_ns; /* time of the first access, by the timer of the GPU; 0 if none */
     unsigned long long limit_ns; /* accesses after this time are not recorded; 0 means no limit */
     uint32_t is_late;            /* set to 1 after the limit: the recording is partial */
     uint32_t run_shift, every;
+    /* Instructions without a slot, counted together by kind and width. `pc` stays 0. */
+    struct profile_instruction others[PROFILE_KINDS][PROFILE_WIDTHS];
 };

@@ -62,11 +62,8 @@ static __device__ __forceinline__ void count(profile_launch *l, uint64_t pc, uin
 {
     profile_instruction *const set = l->instructions + block_number() % PROFILE_COPIES * PROFILE_INSTRUCTIONS;
     const int slot = find(&set->pc, sizeof *set / 8, PROFILE_INSTRUCTIONS, pc + 1);
-    if (slot < 0) {
-        atomicAdd(&l->instructions_lost, 1ull);
-        return;
-    }
-    profile_instruction *const i = &set[slot];
+    const unsigned width = (32 - __clz(kind_bytes & 0xff)) % PROFILE_WIDTHS;
+    profile_instruction *const i = slot < 0 ? &l->others[kind_bytes >> 8][width] : &set[slot];
     i->kind_bytes = kind_bytes;
     atomicAdd((unsigned long long *)&i->warps, 1ull);
     atomicAdd((unsigned long long *)&i->lanes, (unsigned long long)lanes);
@@ -129,7 +126,8 @@ static __device__ __forceinline__ void access(profile_launch *l, uint64_t pc, ui
         ((uint64_t *)(l->words + at + PROFILE_HEAD_WORDS))[rank] = address;
 }
 
-/* A bulk copy: one lane copies `bytes` contiguous bytes. */
+/* A bulk copy: one lane copies `bytes` contiguous bytes. It is counted as an access of 0 bytes, because it has no
+ * record that its number could be compared with. */
 static __device__ __forceinline__ void bulk(profile_launch *l, uint64_t pc, uint64_t address, uint32_t kind,
                                             uint64_t bytes)
 {
@@ -138,7 +136,7 @@ static __device__ __forceinline__ void bulk(profile_launch *l, uint64_t pc, uint
     for (uint64_t page = address >> PROFILE_PAGE_SHIFT; page <= (address + bytes - 1) >> PROFILE_PAGE_SHIFT;
          page++)
         add_page(l, page << PROFILE_PAGE_SHIFT);
-    count(l, pc, kind << 8 | 16, 1, 1);
+    count(l, pc, kind << 8, 1, 1);
 }
 
 /* SanitizerCallbackMemoryAccess. Bit 0 of `flags` is a read, bit 1 a write, both an atomic; bit 3 is

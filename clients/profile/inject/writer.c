@@ -246,27 +246,38 @@ static size_t merge_instructions(struct profile_instruction *list)
     return count;
 }
 
-static void print_instructions(const struct recorded *r, FILE *out)
+/* Prints an instruction, and adds its counters to `sums`. */
+static void print_instruction(const struct profile_instruction *n, uint64_t pc,
+                              struct profile_instruction *sums, FILE *out)
 {
     static const char *const kinds[] = {"load", "store", "atomic", "?"};
-    uint64_t warps = 0, lanes = 0;
-    const char *separator = "";
-    (void)fprintf(out, ",\"instructions\":[");
+
+    (void)fprintf(out,
+                  "%s{\"pc\":%llu,\"kind\":\"%s\",\"bytes\":%u,\"warps\":%llu,\"lanes\":%llu,"
+                  "\"runs\":%llu}",
+                  sums->pc ? "," : "", (unsigned long long)pc, kinds[n->kind_bytes >> 8 & 3],
+                  n->kind_bytes & 0xff, (unsigned long long)n->warps, (unsigned long long)n->lanes,
+                  (unsigned long long)n->runs);
+    sums->pc = n->pc + 1; /* not 0: the next one needs a comma */
+    sums->warps += n->warps;
+    sums->lanes += n->lanes;
+}
+
+static void print_instructions(const struct recorded *r, FILE *out)
+{
+    const struct profile_instruction *const others = r->counts.others[0];
     const size_t count = merge_instructions(r->instructions);
-    for (size_t i = 0; i < count; i++) {
-        const struct profile_instruction *const n = &r->instructions[i];
-        (void)fprintf(out,
-                      "%s{\"pc\":%llu,\"kind\":\"%s\",\"bytes\":%u,\"warps\":%llu,\"lanes\":%llu,"
-                      "\"runs\":%llu}",
-                      separator, (unsigned long long)(n->pc - 1), kinds[n->kind_bytes >> 8 & 3],
-                      n->kind_bytes & 0xff, (unsigned long long)n->warps,
-                      (unsigned long long)n->lanes, (unsigned long long)n->runs);
-        separator = ",";
-        warps += n->warps;
-        lanes += n->lanes;
+    struct profile_instruction sums = {0};
+
+    (void)fprintf(out, ",\"instructions\":[");
+    for (size_t i = 0; i < count; i++)
+        print_instruction(&r->instructions[i], r->instructions[i].pc - 1, &sums, out);
+    for (size_t i = 0; i < PROFILE_KINDS * PROFILE_WIDTHS; i++) {
+        if (others[i].warps)
+            print_instruction(&others[i], 0, &sums, out);
     }
-    (void)fprintf(out, "],\"warp_accesses\":%llu,\"lane_accesses\":%llu", (unsigned long long)warps,
-                  (unsigned long long)lanes);
+    (void)fprintf(out, "],\"warp_accesses\":%llu,\"lane_accesses\":%llu",
+                  (unsigned long long)sums.warps, (unsigned long long)sums.lanes);
 }
 
 static void decode(struct recorded *r)
