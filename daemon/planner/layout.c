@@ -12,13 +12,13 @@
 
 typedef unsigned __int128 wide;
 
-enum { BISECTIONS = 60, HEATS = 24 };
+enum { STEPS = 200, HEATS = 24 };
 
-/* LONGEST is a number of items after which no access misses any more. COOLER is the share of pages
- * of one heat. With 24 heats of this share, the misses are within 2 % of those of a continuous
- * distribution. */
-static const double LONGEST = 1e300;
+/* COOLER is the share of pages of one heat. With 24 heats of this share, the misses are within 2 %
+ * of those of a continuous distribution. EXACT is the share of the reach, or of hits, at which the
+ * search for the time that fills the TLB ends. */
 static const double COOLER = 0.29;
+static const double EXACT = 1 - 1e-12;
 
 struct layout layout_single(uint64_t bytes)
 {
@@ -146,27 +146,27 @@ uint64_t layout_effective_bytes(const struct layout *l, double concentration, ui
     const double scale = (double)bytes / (double)layout_touched_bytes(l);
     const double reach = (double)reach_bytes;
     struct heat heats[HEATS];
-    const uint32_t heat_count = heats_of(concentration, heats);
-    double low = 0;
-    double high = 1;
-    double missed;
+    uint32_t heat_count;
+    double touches = 0;
+    double missed = 1;
+    double in_tlb = 0;
+    double time = 0;
     double even;
     uint32_t touched = 0;
 
-    for (uint32_t i = 0; i < l->count; i++)
+    for (uint32_t i = 0; i < l->count; i++) {
         touched += is_touched(l, i);
-    if ((touched == 1 && heat_count == 1) || reach_bytes == 0 || bytes <= reach_bytes)
-        return bytes;
-    while (high < LONGEST && resident(l, heats, heat_count, scale, high, &missed) < reach)
-        high *= 2;
-    for (int i = 0; i < BISECTIONS; i++) {
-        const double middle = low + (high - low) / 2;
-        if (resident(l, heats, heat_count, scale, middle, &missed) < reach)
-            low = middle;
-        else
-            high = middle;
+        touches += l->of[i].touches;
     }
-    (void)resident(l, heats, heat_count, scale, high, &missed);
+    if ((touched == 1 && !(concentration > 0)) || reach_bytes == 0 || bytes <= reach_bytes)
+        return bytes;
+    heat_count = heats_of(concentration, heats);
+    /* Newton's method. The bytes in the TLB grow by the misses, which become fewer, so no step goes
+     * beyond the time at which the TLB is full. Without misses, the TLB never fills. */
+    for (int i = 0; i < STEPS && missed > 1 - EXACT && in_tlb < reach * EXACT; i++) {
+        time += (reach - in_tlb) / (missed * touches);
+        in_tlb = resident(l, heats, heat_count, scale, time, &missed);
+    }
     even = missed < 1 ? reach / (1 - missed) : (double)bytes;
     return even < (double)bytes ? (uint64_t)even : bytes;
 }

@@ -180,6 +180,28 @@ static void add_cached(struct costing *c, const struct strategy_answer *sizes)
     c->cached = true;
 }
 
+/* Counts the misses of accesses to the first `bytes`. */
+static struct misses count_misses(const struct costing *c, uint64_t bytes)
+{
+    const struct layout *const l = &c->sizes->layout;
+    const double concentration = fmax(c->job->concentration, c->job->window_concentration);
+    const uint64_t reach = c->limit.reach_bytes;
+    struct misses m = {.even_bytes = bytes, .share = 1};
+    uint64_t even;
+    uint64_t own;
+
+    if (bytes <= c->limit.usable_bytes)
+        return m;
+    even = layout_effective_bytes(l, 0, reach, bytes);
+    m.even_bytes = even + c->job->reserve_bytes;
+    if (!(concentration > 0) || even <= reach)
+        return m;
+    own = layout_effective_bytes(l, concentration, reach, bytes);
+    m.share =
+        fmin(1, fmax(0, (1 - (double)reach / (double)own) / (1 - (double)reach / (double)even)));
+    return m;
+}
+
 void costing_begin(const struct fingerprint *fp, const struct job_request *job,
                    const struct reach_limit *limit, struct strategy_answer *sizes,
                    struct costing *out)
@@ -193,6 +215,7 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
     out->bytes = layout_touched_bytes(&sizes->layout);
     out->limit = *limit;
     out->scattered = job->scattered;
+    out->misses = count_misses(out, out->bytes);
     access_cost_read(&fp->throughput, limit, job->access,
                      sizes->allocations[first].transaction_bytes, &out->access_cost);
     access_cost_scatter(&out->access_cost, fp, job->scattered);
@@ -243,47 +266,21 @@ static struct cost in_all(const struct costing *c, struct cost cost, uint64_t st
     return cost;
 }
 
-/* Returns `bytes` if they are usable. Otherwise returns the evenly touched bytes that correspond to
- * the first `bytes`, plus the reserve. */
-static uint64_t footprint(const struct costing *c, uint64_t bytes)
+/* Returns the time of translation per item over bytes with these misses, with the concentration of
+ * the job. */
+static struct maybe_f64 concentrated_translation_ns(const struct costing *c,
+                                                    const struct misses *misses)
 {
-    if (bytes <= c->limit.usable_bytes)
-        return bytes;
-    return layout_effective_bytes(&c->sizes->layout, 0, c->limit.reach_bytes, bytes) +
-           c->job->reserve_bytes;
-}
-
-/* Returns the misses of the job's accesses to the first `bytes`, relative to the misses if all
- * pages are accessed equally often. */
-static double share_of_misses(const struct costing *c, uint64_t bytes)
-{
-    const struct layout *const l = &c->sizes->layout;
-    const double concentration = fmax(c->job->concentration, c->job->window_concentration);
-    const uint64_t reach = c->limit.reach_bytes;
-    double even;
-    double own;
-
-    if (!(concentration > 0))
-        return 1;
-    even = 1 - (double)reach / (double)layout_effective_bytes(l, 0, reach, bytes);
-    own = 1 - (double)reach / (double)layout_effective_bytes(l, concentration, reach, bytes);
-    return even > 0 ? fmin(1, fmax(0, own / even)) : 1;
-}
-
-/* Returns the time of translation per item over the first `bytes`, with the concentration of the
- * job. */
-static struct maybe_f64 concentrated_translation_ns(const struct costing *c, uint64_t bytes)
-{
-    struct maybe_f64 ns = translation_ns(c, footprint(c, bytes));
+    struct maybe_f64 ns = translation_ns(c, misses->even_bytes);
 
     if (IS_KNOWN(ns))
-        ns.v *= share_of_misses(c, bytes);
+        ns.v *= misses->share;
     return ns;
 }
 
 struct cost cost_naive(const struct costing *c)
 {
-    const struct maybe_f64 translation = concentrated_translation_ns(c, c->bytes);
+    const struct maybe_f64 translation = concentrated_translation_ns(c, &c->misses);
     struct load l = {
         .scan = c->scan_ns, .translation = translation.v, .waits = waits_for_accesses(c->job)};
 
@@ -301,14 +298,14 @@ struct cost cost_naive(const struct costing *c)
  * the price of scattered memory is unknown, the price of contiguous memory is used. */
 static struct maybe_f64 known_translation_ns(const struct costing *c)
 {
-    const struct maybe_f64 ns = translation_ns(c, footprint(c, c->bytes));
+    const struct maybe_f64 ns = translation_ns(c, c->misses.even_bytes);
     struct costing contiguous;
 
     if (IS_KNOWN(ns))
         return ns;
     contiguous = *c;
     costing_scatter(&contiguous, 0);
-    return translation_ns(&contiguous, footprint(c, c->bytes));
+    return translation_ns(&contiguous, c->misses.even_bytes);
 }
 
 /* Returns the nanoseconds per item for cold TLBs. At its beginning a pass finds the translations of
@@ -354,6 +351,7 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     const uint64_t equal = ((bytes - 1) / least / entry_bytes + 1) * entry_bytes;
     struct scope_cost s = {.scope_bytes = equal < longest ? equal : longest};
     struct maybe_f64 translation;
+    struct misses misses;
     double each; /* cost that each pass has, independent of its share of the bytes */
     double share;
     double busy;   /* share of the accesses in the busiest pass */
@@ -363,7 +361,8 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     double last;
 
     s.passes = (bytes - 1) / s.scope_bytes + 1;
-    translation = concentrated_translation_ns(c, s.scope_bytes);
+    misses = count_misses(c, s.scope_bytes);
+    translation = concentrated_translation_ns(c, &misses);
     if (!IS_KNOWN(c->access) || !IS_KNOWN(translation)) {
         s.cost = unknown(IS_KNOWN(c->access) ? translation.reason : c->access.reason);
         return s;

@@ -7,6 +7,13 @@
 #include "planner/layout.h"
 #include "planner/strategy.h"
 
+/* The misses of the job's accesses to the first bytes of its allocations. */
+struct misses {
+    uint64_t even_bytes; /* evenly touched bytes that miss as often without the concentration of the
+                            job, and the reserve; all bytes if they are usable */
+    double share;        /* misses with the concentration, relative to those without it */
+};
+
 /* A job and the costs of its parts, in nanoseconds per item. */
 struct costing {
     const struct fingerprint *fp;
@@ -14,6 +21,7 @@ struct costing {
     const struct strategy_answer *sizes; /* only its layout and its allocations are set */
     uint64_t bytes;                      /* touched bytes of all allocations */
     struct reach_limit limit; /* limit whose usable_bytes exclude the reserve and the margin */
+    struct misses misses;     /* of accesses to `bytes` */
     struct access_cost access_cost; /* costs of accesses to the first allocation that is touched */
     double scattered;               /* scattered share of the memory */
     enum basis basis;
