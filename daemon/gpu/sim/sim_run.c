@@ -22,7 +22,8 @@ static uint32_t time_reference(const struct sim_machine *m)
     return cycles < 1 ? 1 : (uint32_t)lround(cycles);
 }
 
-/* This function and the next are those of the kernels. */
+/* This function and the next are those of the kernels. A simulated clock may change by any factor,
+ * but a load always takes a cycle, because 0 stands for a value that was lost. */
 static bool is_other_clock(uint32_t now, uint32_t first)
 {
     return (now > first ? now - first : first - now) * REACH_REFERENCE_SLACK > first;
@@ -31,8 +32,10 @@ static bool is_other_clock(uint32_t now, uint32_t first)
 static void scale_to_first(struct sim_machine *m, uint32_t now, uint32_t *values, uint32_t count)
 {
     m->reference = m->reference ? m->reference : now;
-    for (uint32_t i = 0; i < count && is_other_clock(now, m->reference); i++)
-        values[i] = (uint32_t)(((uint64_t)values[i] * m->reference + now / 2) / now);
+    for (uint32_t i = 0; i < count && is_other_clock(now, m->reference); i++) {
+        const uint64_t scaled = ((uint64_t)values[i] * m->reference + now / 2) / now;
+        values[i] = scaled > 0 ? (uint32_t)scaled : 1;
+    }
 }
 
 /* Walks one stretch of a point like the kernel: `loads` untimed loads from page `from` on, then
