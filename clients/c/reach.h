@@ -517,10 +517,11 @@ struct reach_job {
      * the pages. TLBs keep these pages, so a pass over all memory misses less often. By default
      * all pages are accessed equally often. */
     double concentration;
-    /* The same number for adjacent pages: the busiest window that has a share x of the memory
-     * receives the share x^(1 - c) of the accesses, and all other windows wait for it. A larger
-     * value than concentration also replaces concentration. By default all windows receive
-     * accesses in proportion to their sizes. */
+    /* How unequally the accesses fall on the windows, if the most accessed pages are adjacent.
+     * The busiest window, which has a share x of the memory, receives the share x^(1 - c) of the
+     * accesses, and the other windows wait for it. Pages in such windows are accessed unequally
+     * too, so the larger of this number and concentration counts for the pages. By default each
+     * window receives accesses in proportion to its size. */
     double window_concentration;
     /* The number of windows. The default is the smallest number that the reach allows. */
     uint32_t windows;

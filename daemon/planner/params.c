@@ -165,10 +165,11 @@ static const struct param rows[] = {
               "misses less often. By default all pages are accessed equally often.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, concentration)}},
     {"window_concentration", PARAM_REAL, "c", .most = 1,
-     .about = "The same number for adjacent pages: the busiest window that has a share x of the "
-              "memory receives the share x^(1 - c) of the accesses, and all other windows wait for "
-              "it. A larger value than concentration also replaces concentration. By default all "
-              "windows receive accesses in proportion to their sizes.",
+     .about = "How unequally the accesses fall on the windows, if the most accessed pages are "
+              "adjacent. The busiest window, which has a share x of the memory, receives the share "
+              "x^(1 - c) of the accesses, and the other windows wait for it. Pages in such windows "
+              "are accessed unequally too, so the larger of this number and concentration counts "
+              "for the pages. By default each window receives accesses in proportion to its size.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, window_concentration)}},
     {"windows", PARAM_COUNT, "n", .most = PLACEMENT_MAX_WINDOWS,
      .about = "The number of windows. The default is the smallest number that the reach allows.",

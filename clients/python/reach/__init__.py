@@ -307,10 +307,11 @@ class Reach:
             share p of the pages, c is 1 - ln(a) / ln(p): 0.86 for 80 % of the accesses on 20 % of the pages.
             TLBs keep these pages, so a pass over all memory misses less often. By default all pages are
             accessed equally often.
-        window_concentration: The same number for adjacent pages: the busiest window that has a share x of the
-            memory receives the share x^(1 - c) of the accesses, and all other windows wait for it. A larger
-            value than concentration also replaces concentration. By default all windows receive accesses in
-            proportion to their sizes.
+        window_concentration: How unequally the accesses fall on the windows, if the most accessed pages are
+            adjacent. The busiest window, which has a share x of the memory, receives the share x^(1 - c) of
+            the accesses, and the other windows wait for it. Pages in such windows are accessed unequally too,
+            so the larger of this number and concentration counts for the pages. By default each window
+            receives accesses in proportion to its size.
         windows: The number of windows. The default is the smallest number that the reach allows.
         granularity: Window bounds are multiples of this size, as in placement. With several allocations the
             size is the row of each allocation, and the default is the element. Allocations with the same
