@@ -125,7 +125,7 @@ def draw(text):
     return {"lab-pichai.svg": speed_picture("Speed of recorded programs on the machines of Pichai 2014", speed, pichai, 6, near),
             "lab-mosaic.svg": speed_picture("Speed of recorded programs on the machines of Mosaic 2017", speed, mosaic, 5, far),
             "lab-misses.svg": picture("Misses of recorded programs", "Machines without TLBs are left out.",
-                                      "misses in % of the looked up pages; H200: in % of the lines", programs, panels, 5,
+                                      "misses as a percentage of the lookups of pages; H200: of the lines", programs, panels, 5,
                                       shares)}
 
 

@@ -237,9 +237,10 @@ static void print_tables(const struct table *t)
     print_head("Change of speed in %:", true);
     for (uint32_t i = 0; i < t->count; i++)
         print_program(&t->programs[i], true);
-    print_head("\nMisses in % of the looked up pages. Pichai's TLBs are those of a core; Mosaic's "
-               "misses miss both levels:",
-               false);
+    print_head(
+        "\nTLB misses as a percentage of the lookups of pages. On Pichai's machines they are "
+        "misses of a core's TLB, on Mosaic's machines misses of both levels:",
+        false);
     for (uint32_t i = 0; i < t->count; i++)
         print_program(&t->programs[i], false);
     (void)putchar('\n');
