@@ -3,12 +3,14 @@
 
 #include "clients/lab/trace/trace.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     FAR_SHARE = 10, /* a class is at random if more than one in ten pairs is far */
-    SLACK = 2       /* a pair may be at twice its expected distance */
+    SLACK = 2,      /* a pair may be at twice its expected distance */
+    DRIFT = 100     /* the distance of two warps may change by one part in a hundred of the span */
 };
 
 /* The first line of each record, from which neighbors are found. */
@@ -202,19 +204,24 @@ static int by_warp_of_class(const void *a, const void *b)
 }
 
 /* Compares the accesses [begin, middle) of a warp of one block with those of the same warp of the
- * next block in the trace, [middle, end). The n-th accesses are a pair. */
+ * next block in the trace, [middle, end). The n-th accesses are a pair. If a kernel has few blocks,
+ * or few of them are in the trace, all addresses are near enough for their distance in blocks. Then
+ * the distance within the pairs shows the order: two warps of an access in order advance together.
+ */
 static void compare_blocks(struct access_class *c, const struct first_line *firsts, uint64_t begin,
                            uint64_t middle, uint64_t end, double blocks)
 {
     const double span = (double)access_class_span(c);
     const double apart = (double)(firsts[middle].block - firsts[begin].block);
     const double near = SLACK * span * apart / blocks + (double)(1 << RECORDING_PAGE_SHIFT);
+    const double steady = span / DRIFT + (double)(1 << RECORDING_PAGE_SHIFT);
+    const double first = (double)firsts[middle].address - (double)firsts[begin].address;
 
     for (uint64_t i = 0; begin + i < middle && middle + i < end; i++) {
-        const uint64_t a = firsts[begin + i].address;
-        const uint64_t b = firsts[middle + i].address;
+        const double distance =
+            (double)firsts[middle + i].address - (double)firsts[begin + i].address;
         c->pairs++;
-        c->far_pairs += (double)(a < b ? b - a : a - b) > near;
+        c->far_pairs += fabs(distance) > near || fabs(distance - first) > steady;
     }
 }
 

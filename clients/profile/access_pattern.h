@@ -2,9 +2,10 @@
  * classes are at random and which are in order.
  *
  * A class has the accesses of one kind and width to one region of memory. Neighboring warps of an
- * access in order touch neighboring addresses. A class is at random if more than a tenth of the
- * pairs of neighboring warps in the trace are farther apart than warps at their distance in an
- * access in order would be. The rule also holds if only some blocks are in the trace. */
+ * access in order touch neighboring addresses, and advance together. A class is at random if, for
+ * more than a tenth of the pairs of neighboring warps in the trace, the addresses are farther apart
+ * than those of an access in order would be, or their distance has changed. The rule also holds if
+ * only some blocks are in the trace. */
 #pragma once
 
 #include "clients/lab/trace/rlt.h"
