@@ -336,14 +336,14 @@ def job(bench, name, gib, scratch):
                         str(4 * JOBS[name]))
     most = max(lib_profile.launches(run.recordings), default=None, key=lambda each: each[1].get("lane_accesses", 0))
     row = lib_profile.row_of(lib_profile.rows(run), most) if most else None
-    pages, touched = largest_allocation(run, most[1]) if most else (None, None)
-    if pages:
-        bench.footprints["exact" if pages == touched else "wrong"] += 1
+    pages, touched = int(gib * GIB) >> lib_profile.PAGE_SHIFT, largest_allocation(run, most[1])[1] if most else None
+    bench.footprints["exact" if pages == touched else "wrong"] += 1
     print_job(bench, f"{name}, {gib:g} GiB", row, statistics.median(naive["milliseconds"]) / JOBS[name],
               size["in_reach_gbps"] / naive["gbps"], f"pages {pages}, touched {touched}; ")
     for advice in row.advice if row and row.limited else []:
-        followed = [choice["gbps"] for choice in size["choices"] if choice["strategy"].endswith(advice.strategy)]
-        print_gain(bench, f"{name}, {gib:g} GiB", advice, max(followed, default=0) / naive["gbps"])
+        gbps = next((choice["gbps"] for choice in size["choices"]
+                     if choice["strategy"] in (advice.strategy, "filtered-" + advice.strategy)), 0)
+        print_gain(bench, f"{name}, {gib:g} GiB", advice, gbps / naive["gbps"])
 
 
 # ---- the whole run -------------------------------------------------------------------------------
