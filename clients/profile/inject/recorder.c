@@ -567,7 +567,8 @@ void recorder_resume(void)
 void recorder_end(void)
 {
     atomic_store(&has_ended, true);
-    pthread_mutex_lock(&lock);
+    if (!thread_lock_at_end(&lock))
+        return;
     wait_while(is_busy, NULL, END_NS);
     is_abandoned = true;
     pthread_mutex_unlock(&lock);

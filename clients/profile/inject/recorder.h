@@ -72,5 +72,6 @@ void recorder_context_destroyed(san_context context);
 /* Returns whether launches of a context were recorded, and the context still exists. */
 bool recorder_has_context(san_context context);
 
-/* Records no more launches, because the process ends. Waits up to three seconds for a recording. */
+/* Records no more launches, because the process ends. Waits up to three seconds for a recording. A
+ * handler of a signal may call this function, also while its thread is in another one. */
 void recorder_end(void);

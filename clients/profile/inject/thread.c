@@ -1,8 +1,11 @@
 /* thread.c: see thread.h. */
 #include "clients/profile/inject/thread.h"
 
+#include "base/clock.h"
+
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 enum status thread_start(void *(*run)(void *unused), const char *what, pthread_t *out_thread,
                          struct err *err)
@@ -21,4 +24,16 @@ enum status thread_start(void *(*run)(void *unused), const char *what, pthread_t
     else
         (void)pthread_detach(thread);
     return STATUS_OK;
+}
+
+bool thread_lock_at_end(pthread_mutex_t *lock)
+{
+    const uint64_t begin = clock_monotonic();
+    bool is_locked = pthread_mutex_trylock(lock) == 0;
+
+    while (!is_locked && clock_monotonic() - begin < NSEC_PER_SEC) {
+        nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_MSEC}, NULL);
+        is_locked = pthread_mutex_trylock(lock) == 0;
+    }
+    return is_locked;
 }

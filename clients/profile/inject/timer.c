@@ -240,7 +240,8 @@ void timer_wait(void)
 
 void timer_end(void)
 {
-    pthread_mutex_lock(&lock);
+    if (!thread_lock_at_end(&lock))
+        return;
     has_ended = true;
     for (int i = 0; i < CONTEXTS; i++)
         forget(i);

@@ -564,14 +564,15 @@ void writer_count_reset(void)
 
 void writer_end(void)
 {
-    pthread_mutex_lock(&lock);
+    if (!thread_lock_at_end(&lock))
+        return;
     const bool first = !ending;
     ending = true;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     if (!first)
         return;
-    /* A handler of a signal that calls exit may have stopped a thread that has a lock. */
+    /* A handler of a signal that calls exit may have stopped a thread that has another lock. */
     const struct timespec until = clock_timespec(clock_monotonic() + LONGEST_END_NS);
     (void)pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until);
 }

@@ -19,5 +19,6 @@ void writer_problem(const char *why);
  * programs call _exit after a reset. */
 void writer_count_reset(void);
 
-/* Writes the rest, and ends the thread. Returns after 30 seconds at the latest. */
+/* Writes the rest, and ends the thread. Returns after 31 seconds at the latest, also in a handler
+ * of a signal. If the lock is not free, the recording that was written last stays. */
 void writer_end(void);
