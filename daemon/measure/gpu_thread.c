@@ -241,13 +241,14 @@ static enum depth gpu_thread_next_depth(const struct gpu_thread *thread)
     return depth;
 }
 
-/* Returns the state of a GPU after a measurement without a result. `error` is the latest error of
- * the GPU. A GPU that is only busy has not failed: its results are valid, or another attempt is
- * due. The mutex is held. */
-static enum gpu_state gpu_thread_state(const struct gpu_thread *thread, enum status error)
+/* Returns the state of a GPU after a measurement without a result. `why` is the error of the
+ * measurement; if it is NULL, the latest error of the GPU counts. A GPU that is only busy has not
+ * failed: its results are valid, or another attempt is due. The mutex is held. */
+static enum gpu_state gpu_thread_state(const struct gpu_thread *thread, const struct err *why)
 {
     const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
     const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
+    const enum status error = why ? why->status : gpu ? gpu->last_error.status : STATUS_OK;
     const bool failed = error && !is_busy(error);
     const enum gpu_state state = thread->lost || !gpu     ? GPU_STATE_LOST
                                  : gpu->fingerprint_stale ? GPU_STATE_STALE
@@ -265,12 +266,7 @@ static enum gpu_state gpu_thread_state(const struct gpu_thread *thread, enum sta
  * mutex is held. */
 static void gpu_thread_publish_cancelled(struct gpu_thread *thread, const struct measurement *m)
 {
-    const struct snapshot *s = snapshot_acquire(thread->pipeline->cell);
-    const struct snapshot_gpu *gpu = gpu_thread_find(thread, s);
-    const enum status error = gpu ? gpu->last_error.status : STATUS_OK;
-
-    snapshot_release(s);
-    gpu_thread_publish(thread, &(struct gpu_update){.state = gpu_thread_state(thread, error)});
+    gpu_thread_publish(thread, &(struct gpu_update){.state = gpu_thread_state(thread, NULL)});
     log_info("gpu %u %s: %s is cancelled", thread->index, m->uuid, m->id);
 }
 
@@ -290,7 +286,7 @@ static void gpu_thread_failed(struct gpu_thread *thread, const struct err *why)
     thread->lost = is_gone(why->status);
     gpu_thread_plan_retry(thread, why->status);
     snprintf(measurement->message, sizeof measurement->message, "failed: %.140s", why->text);
-    update.state = gpu_thread_state(thread, why->status);
+    update.state = gpu_thread_state(thread, why);
     gpu_thread_publish(thread, &update);
     log_warning("gpu %u %s: %s failed (%s): %s", thread->index, measurement->uuid, measurement->id,
                 status_info(why->status)->slug, why->text);
