@@ -183,8 +183,8 @@ def needed(path):
 
 
 def asks_the_daemon(program):
-    daemon = common.Daemon("--simulate", "h200")
-    gpu, = daemon.measured()
+    daemon = common.measured_daemon("--simulate", "h200")
+    gpu, = daemon.gpus()
     plan = daemon.json("/v1/gpus/0/plan?bytes=100GiB")
     wanted = (f"{gpu['fingerprint_id']} {plan['recommended']} "
               f"{plan['placement']['window_of_sm'][5]}\n")
