@@ -153,6 +153,21 @@ static int create_trace(char name[64], char path[2 * PATH_MAX])
     return file;
 }
 
+/* Returns the copies of the tensor memory accelerator in the sample, which have no records. In the
+ * sample they are as frequent beside the accesses that have `records` as in the whole launch. */
+static uint64_t count_copies(const struct recorded *r, uint64_t records)
+{
+    const struct profile_instruction *const others = r->counts.others[0];
+    double copies = 0;
+    double accesses = 0;
+    for (size_t i = 0; i < PROFILE_COPIES * PROFILE_INSTRUCTIONS; i++)
+        *(r->instructions[i].kind_bytes & 0xff ? &accesses : &copies) +=
+            (double)r->instructions[i].warps;
+    for (size_t i = 0; i < PROFILE_KINDS * PROFILE_WIDTHS; i++)
+        *(i % PROFILE_WIDTHS ? &accesses : &copies) += (double)others[i].warps;
+    return accesses > 0 ? (uint64_t)(copies / accesses * (double)records + 0.5) : 0;
+}
+
 /* Prints the trace. Returns false if out of memory. */
 static bool print_trace(const struct recorded *r, FILE *memory)
 {
@@ -171,7 +186,8 @@ static bool print_trace(const struct recorded *r, FILE *memory)
             rlt_write_allocation(out, &entry);
     }
     const bool good = write_records(out, r, rlt_write_kernel(out, &kernel));
-    struct rlt_left_out left = {.lost = r->counts.records_lost};
+    const struct rlt_left_out left = {.copies = count_copies(r, rlt_writer_records(out)),
+                                      .lost = r->counts.records_lost};
     rlt_write_left_out(out, &left);
     return rlt_writer_end(out, NULL) == STATUS_OK && good;
 }
