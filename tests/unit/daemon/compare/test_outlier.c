@@ -23,12 +23,11 @@ enum { MAX_CHIPS = 512, KINDS = 4000, DONOR = 13 };
 
 static struct rng draws = {.state = 20261123};
 
-static bool is_odd(double v, const double *all, uint32_t n, const struct outlier_lent *lent)
+static bool is_odd(double v, const struct outlier_spread *spread, const struct outlier_lent *lent)
 {
-    const struct outlier_spread spread = outlier_compute_spread(all, n);
     double low, high;
 
-    return outlier_bounds(&spread, lent, &low, &high) && (v < low || v > high);
+    return outlier_bounds(spread, lent, &low, &high) && (v < low || v > high);
 }
 
 /* ---- comparison with a naive rule ---- */
@@ -68,6 +67,7 @@ static void the_rule_is_the_naive_one(void **state)
             far[i] = fabs(v[i] - median);
         const double deviation = middle(far, n);
         const uint32_t out = n < 20 ? 1 : n / 10;
+        const struct outlier_spread spread = outlier_compute_spread(v, n);
         const double beyond = fmax(8.8956 * deviation, 0.05 * fabs(median));
         for (uint32_t i = 0; i < n; i++) {
             const double over =
@@ -75,7 +75,7 @@ static void the_rule_is_the_naive_one(void **state)
                 beyond;
             if (fabs(over) >
                 1e-9) /* the case is skipped if the two formulas may round differently */
-                assert_int_equal(is_odd(v[i], v, n, &none), n > 7 && over > 0);
+                assert_int_equal(is_odd(v[i], &spread, &none), n > 7 && over > 0);
         }
     }
 }
@@ -114,10 +114,11 @@ static double draw(const struct population *p)
 /* The older rule: the distance from the median, with at least eight chips. */
 static bool was_odd(double v, const double *all, uint32_t n)
 {
-    const double far = fabs(v - stats_median_f64(all, n));
+    const double median = n >= OUTLIER_LEAST_CHIPS ? stats_median_f64(all, n) : 0;
+    const double far = fabs(v - median);
 
-    return n >= OUTLIER_LEAST_CHIPS && far > 6 * 1.4826 * stats_mad_f64(all, n) &&
-           far > 0.05 * fabs(stats_median_f64(all, n));
+    return n >= OUTLIER_LEAST_CHIPS && far > 0.05 * fabs(median) &&
+           far > 6 * 1.4826 * stats_mad_f64(all, n);
 }
 
 struct rate {
@@ -140,10 +141,11 @@ static struct rate rate_of(const struct population *p, uint32_t n, uint32_t kind
         for (uint32_t i = 0; n < OUTLIER_LEAST_CHIPS && i < DONOR; i++)
             other[i] = draw(p);
         if (n < OUTLIER_LEAST_CHIPS) {
-            const struct outlier_spread spread = outlier_compute_spread(other, DONOR);
-            outlier_lend(&lent, &spread);
+            const struct outlier_spread lender = outlier_compute_spread(other, DONOR);
+            outlier_lend(&lent, &lender);
         }
-        now += is_odd(v[0], v, n, &lent);
+        const struct outlier_spread spread = outlier_compute_spread(v, n);
+        now += is_odd(v[0], &spread, &lent);
         before += was_odd(v[0], v, n);
     }
     return (struct rate){(double)now / kinds, (double)before / kinds};
@@ -207,9 +209,10 @@ static void a_borrowed_spread_may_be_half(void **state)
             v[i] = draw(&borrows);
         for (uint32_t i = 0; i < DONOR; i++)
             other[i] = draw(&lends);
-        const struct outlier_spread spread = outlier_compute_spread(other, DONOR);
-        outlier_lend(&lent, &spread);
-        odd += is_odd(v[0], v, 3, &lent);
+        const struct outlier_spread lender = outlier_compute_spread(other, DONOR);
+        const struct outlier_spread spread = outlier_compute_spread(v, 3);
+        outlier_lend(&lent, &lender);
+        odd += is_odd(v[0], &spread, &lent);
     }
     print_message("three chips that differ twice as far as those of the other kind: %u of %u odd\n",
                   odd, KINDS);
@@ -228,8 +231,9 @@ static double found_of(const struct population *p, uint32_t n, uint32_t faulty, 
     for (uint32_t k = 0; k < kinds; k++) {
         for (uint32_t i = 0; i < n; i++)
             v[i] = draw(p) * (i < faulty ? 1 - loss : 1);
+        const struct outlier_spread spread = outlier_compute_spread(v, n);
         for (uint32_t i = 0; i < faulty; i++)
-            found += is_odd(v[i], v, n, &(struct outlier_lent){0});
+            found += is_odd(v[i], &spread, &(struct outlier_lent){0});
     }
     return (double)found / (faulty * kinds);
 }
