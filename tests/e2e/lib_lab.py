@@ -1,6 +1,7 @@
 """Computes the expected output of reach-lab from the measured files, independently of the program. Misses come from a
 formula or from a second model of the TLBs, and a second reader reads traces. docs/lab.md has the rules."""
 import collections
+import functools
 import json
 import lzma
 import os
@@ -85,6 +86,15 @@ class Lru(collections.OrderedDict):
             self.popitem(last=False)
 
 
+@functools.lru_cache(maxsize=None)
+def set_of(entry, sets):
+    folded = 0
+    while entry:
+        folded ^= entry % sets
+        entry //= sets
+    return folded
+
+
 class Tlbs:
     """The two levels of a chip. Level 2 of each group has sets and the most recent misses."""
 
@@ -97,22 +107,18 @@ class Tlbs:
     def flush(self):
         self.of_sm, self.of_group = {}, {}
 
-    def set_of(self, entry):
-        folded = 0
-        while entry:
-            folded ^= entry % self.sets
-            entry //= self.sets
-        return folded
-
     def misses(self, sm, address):
         """Reads an address. Returns True if the read misses both levels."""
-        nearest = self.of_sm.setdefault(sm, Lru(self.first["set_sizes"][0]["ways"]))
-        if nearest.use(address // self.first["entry_bytes"]):
+        nearest = self.of_sm.get(sm) or self.of_sm.setdefault(sm, Lru(self.first["set_sizes"][0]["ways"]))
+        near = address // self.first["entry_bytes"]
+        if nearest.use(near):
             return False
-        nearest.put(address // self.first["entry_bytes"])
-        sets, recent = self.of_group.setdefault(self.group[sm], ({}, Lru(RECENT_MISSES)))
+        nearest.put(near)
+        group = self.group[sm]
+        sets, recent = self.of_group.get(group) or self.of_group.setdefault(group, ({}, Lru(RECENT_MISSES)))
         entry = address // self.last["entry_bytes"]
-        own = sets.setdefault(self.set_of(entry), Lru(self.ways))
+        at = set_of(entry, self.sets)
+        own = sets.get(at) or sets.setdefault(at, Lru(self.ways))
         hits = [own.use(entry), recent.use(entry)]
         if not any(hits):
             own.put(entry)
