@@ -28,7 +28,8 @@ BROWSER     := $(call SCRIPTS,browser)
 E2E_PROGRAMS := $(foreach v,release asan,$(patsubst %.c,$(OUT)/$(v)/%,$(wildcard tests/e2e/*.c))) \
                $(patsubst %.c,$(OUT)/release/%,$(wildcard tests/browser/*.c))
 # Tests that take half a minute start first, so that none of them runs alone at the end.
-longest      = $(filter %/test_structure %/test_profiles %/test_faults %/test_campaign,$(1))
+longest      = $(filter %/test_structure %/test_profiles %/test_faults %/test_campaign %/test_report %/test_whatif \
+                 %/test_cache_cases %/test_other_memory,$(1))
 others       = $(filter-out $(call longest,$(1)),$(1))
 # The linters that check runs. LINT= on the command line skips them.
 LINT        := lint-cppcheck lint-changed lint-format lint-types
@@ -39,7 +40,7 @@ else
 CHECK_ITEMS  = $(LINT:%=make:%) \
                $(E2E:%=asan:%) $(call longest,$(tests_asan)) $(call longest,$(tests_release)) \
                $(patsubst %,release:%,$(filter-out $(E2E_LONG),$(E2E)) $(BROWSER)) \
-               $(call others,$(tests_asan)) $(call others,$(tests_release)) $(TSAN_PROGRAMS) $(fuzz_asan) \
+               $(TSAN_PROGRAMS) $(call others,$(tests_asan)) $(call others,$(tests_release)) $(fuzz_asan) \
                $(patsubst %,release:%,$(wildcard tests/python/test_*.py)) \
                $(wildcard tests/layering/*.py) tests/lint/language
 endif
