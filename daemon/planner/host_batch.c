@@ -100,7 +100,8 @@ uint64_t host_batch_passes(const struct host_batch *b, double *out_ns)
     uint64_t best = 0;
 
     *out_ns = worth_ns(b);
-    for (uint64_t passes = 2; bytes / passes >= b->memory->reach_bytes.v / 4; passes *= 2) {
+    for (uint64_t passes = 2; passes <= bytes && bytes / passes >= b->memory->reach_bytes.v / 4;
+         passes *= 2) {
         const double ns = bytes / passes < b->longest_bytes ? passes_ns(b, passes) : 0;
         if (ns > 0 && ns < *out_ns) {
             *out_ns = ns;

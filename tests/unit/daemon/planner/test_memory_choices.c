@@ -142,6 +142,35 @@ static void test_batches_in_host_memory(void **state)
     assert_null(find(MEMORY_HOST_PINNED, STRATEGY_SCOPES));
 }
 
+/* A fingerprint may come from a file, in which a reach may be less than a byte for each part. */
+static void test_batches_of_any_reach(void **state)
+{
+    const struct memory_request r = {.bytes = 32 * GIB,
+                                     .location = LOCATION_HOST,
+                                     .accesses = 2 << 20,
+                                     .input_bytes = 8,
+                                     .fingerprint_id = "fp0123456789abcdef"};
+    struct err err;
+
+    (void)state;
+    load();
+    for (uint64_t reach = 0; reach < 64 * GIB; reach = 2 * reach + 1) {
+        for (uint64_t entry = 0; entry < 64 * GIB; entry = 4 * entry + 1) {
+            for (uint32_t i = 0; i < fp.memory_count; i++) {
+                fp.memory[i].reach_bytes = KNOWN_U64(reach);
+                fp.memory[i].entry_bytes = KNOWN_U64(entry);
+            }
+            assert_int_equal(memory_choices_rank(&fp, &r, &answer, &err), STATUS_OK);
+            for (uint32_t i = 0; i < answer.choice_count; i++) {
+                const struct maybe_f64 gbps = answer.choices[i].gbps;
+                if (IS_KNOWN(gbps) && !(isfinite(gbps.v) && gbps.v > 0))
+                    fail_msg("reach %llu, entry %llu: choice %u has %g GB/s",
+                             (unsigned long long)reach, (unsigned long long)entry, i, gbps.v);
+            }
+        }
+    }
+}
+
 static void test_host(void **state)
 {
     (void)state;
@@ -954,6 +983,7 @@ static void test_any_fingerprint(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_batches_of_any_reach),
         cmocka_unit_test(test_host),
         cmocka_unit_test(test_batches_in_host_memory),
         cmocka_unit_test(test_between),
