@@ -147,7 +147,8 @@ enum status whatif_add_scopes(struct whatif_context *c, struct err *err)
 /* ---- windows ---- */
 
 struct window_streams {
-    double memory_ns[PLACEMENT_MAX_WINDOWS];
+    double memory_ns[PLACEMENT_MAX_WINDOWS]; /* of the accesses that windows divide */
+    double shared_ns;                        /* of the other accesses */
     uint64_t accesses[PLACEMENT_MAX_WINDOWS];
     uint32_t sm_count[PLACEMENT_MAX_WINDOWS];
     uint16_t sms[PLACEMENT_MAX_WINDOWS][REACH_MAX_SMS]; /* positions */
@@ -162,12 +163,27 @@ static uint32_t find_window(const struct placement_answer *w, uint64_t position)
     return i;
 }
 
+/* A job divides its large arrays into windows. Its small arrays, such as an index or a result, are
+ * in the reach of every group, so all SMs access them. Returns the largest size of such an array,
+ * or 0 if these arrays are not small together. */
+static uint64_t shared_bytes(const struct trace *t)
+{
+    enum { ONE = 64, ALL = 16 }; /* parts of the bytes of the trace */
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < t->region_count; i++) {
+        if (t->regions[i].bytes <= t->bytes / ONE)
+            sum += t->regions[i].bytes;
+    }
+    return sum <= t->bytes / ALL ? t->bytes / ONE : 0;
+}
+
 /* Deals the accesses of each window to its SMs in turn, STREAM_PIECE at a time. */
 static void deal_to_windows(const struct whatif_context *c, struct window_streams *d,
                             struct stream *out)
 {
     const struct placement_answer *w = &c->plan->placement;
     const struct stream *s = &c->stream;
+    const uint64_t shared = shared_bytes(c->trace);
     for (uint32_t i = 0; i < c->machine.sm_count; i++) {
         const uint32_t id = c->machine.sm_ids[i];
         const int16_t window = id < w->sm_slots ? w->window_of_sm[id] : (int16_t)-1;
@@ -178,12 +194,14 @@ static void deal_to_windows(const struct whatif_context *c, struct window_stream
         const uint32_t window = find_window(w, access_position(c, i));
         const uint32_t count = d->sm_count[window] > 0 ? d->sm_count[window] : 1;
         const uint64_t turn = d->accesses[window]++ / STREAM_PIECE % count;
-        d->memory_ns[window] += access_memory_ns(c, s, i);
+        const bool divided = trace_find_region(c->trace, stream_address(s, i))->bytes > shared;
+        *(divided ? &d->memory_ns[window] : &d->shared_ns) += access_memory_ns(c, s, i);
         stream_append(out, s->units[i], d->sms[window][turn], s->classes[i]);
     }
 }
 
-/* Returns the highest load of a window, divided by the load that its length predicts. */
+/* Returns the highest load of a window, divided by the load that its length predicts. All windows
+ * have their shares of the accesses that no window divides. */
 static double crowding(const struct whatif_context *c, const struct window_streams *d)
 {
     const struct placement_answer *w = &c->plan->placement;
@@ -192,7 +210,7 @@ static double crowding(const struct whatif_context *c, const struct window_strea
         const double share = (double)w->windows[i].length_bytes / (double)c->trace->bytes;
         most = fmax(most, d->memory_ns[i] / c->all_memory_ns / share);
     }
-    return most * w->imbalance;
+    return (most + d->shared_ns / c->all_memory_ns) * w->imbalance;
 }
 
 /* Returns the measured slowdown of windows for the most frequent width of an access. */

@@ -4,6 +4,7 @@
 #include "clients/lab/trace/trace_load.h"
 #include "clients/lab/whatif/whatif.h"
 
+#include "base/rng.h"
 #include "base/units.h"
 #include "fingerprint/fingerprint_read.h"
 #include "planner/strategy.h"
@@ -359,6 +360,66 @@ static void lanes_share_translations(void **state)
     assert_true(fabs(walks[1] / walks[0] - 1) < 0.02);
 }
 
+/* A job reads a large table at random, and for each row two lines of a list that is `list_bytes`
+ * long. */
+static struct trace table_and_list(uint64_t list_bytes, bool list)
+{
+    enum { LINE = 128, RECORDS = 1 << 16 };
+    const uint64_t table = 100 * GIB / LINE, list_lines = list_bytes / LINE;
+    const struct rlt_allocation allocations[] = {{.base = GIB, .bytes = 100 * GIB},
+                                                 {.base = 200 * GIB, .bytes = list_bytes}};
+    const struct rlt_kernel kernel = {.grid = {RECORDS / 4, 1, 1}, .block = {128, 1, 1}};
+    struct rlt_record r = {.mask = RLT_FULL_MASK, .width_log2 = 2, .line_count = 1};
+    struct rng rng = {7};
+    struct trace t;
+    struct err err;
+    char *text = NULL;
+    size_t size;
+    FILE *const out = open_memstream(&text, &size);
+    struct rlt_writer *const w = rlt_writer_new(out, LINE);
+
+    (void)rlt_write_app(w, "lists");
+    for (int i = 0; i < 2; i++)
+        rlt_write_allocation(w, &allocations[i]);
+    (void)rlt_write_kernel(w, &kernel);
+    for (uint64_t i = 0; i < RECORDS; i++) {
+        r.block = i / 4;
+        r.warp = (uint32_t)(i % 4);
+        r.lines[0] = GIB / LINE + rng_below(&rng, table);
+        rlt_write_record(w, &r);
+        for (int k = 0; k < 2 && list; k++) {
+            r.lines[0] = 200 * GIB / LINE + rng_below(&rng, list_lines);
+            rlt_write_record(w, &r);
+        }
+    }
+    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
+    fclose(out);
+    FILE *const in = fmemopen(text, size, "r");
+    if (trace_load(in, &t, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    fclose(in);
+    free(text);
+    return t;
+}
+
+/* All SMs read a short list, so it makes no window slower. A long list does, because it is in one
+ * window. */
+static void short_lists_crowd_no_window(void **state)
+{
+    const struct whatif_options o = {.contiguous = 1, .questions = 1 << WHATIF_WINDOWS};
+    double ns[3];
+    (void)state;
+    load(H200);
+    for (int i = 0; i < 3; i++) {
+        struct trace t = table_and_list(i == 2 ? 4 * GIB : GIB / 4, i > 0);
+        const struct whatif_answer *const a = asked(&t, &o);
+        ns[i] = row_of(a, WHATIF_WINDOWS, -1)->ns / a->memory_ns;
+        trace_free(&t);
+    }
+    assert_true(fabs(ns[1] / ns[0] - 1) < 0.02);
+    assert_true(ns[2] / ns[0] > 1.2);
+}
+
 /* Returns the share of accesses that miss. */
 static double walk_share(const struct trace *t)
 {
@@ -491,6 +552,7 @@ int main(void)
         cmocka_unit_test(cold_counts_the_first_touches),
         cmocka_unit_test(neighbors_in_flight_are_walked_again),
         cmocka_unit_test(lanes_share_translations),
+        cmocka_unit_test(short_lists_crowd_no_window),
         cmocka_unit_test(a_sample_misses_like_its_launch),
         cmocka_unit_test(repeated_loads_use_the_data_cache),
         cmocka_unit_test(the_same_twice),
