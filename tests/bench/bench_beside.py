@@ -14,11 +14,13 @@ The table has, for each load, the counts, the median and the worst time of a qui
 until its first placement and until its complete fingerprint. It also has the time that the load lost: for each quick
 measurement as a share of a minute, and during first starts as a share of their time.
 
-FILE (bench-beside.json) is written after each result, so a time limit, a signal or an error loses nothing. Each load
+FILE (bench-beside.json) is written after each result, so a time limit, a signal or an error loses nothing. The
+fingerprint and the raw observations of a wrong result are in FILE.wrong-N.json.gz, one document in a line. Each load
 gets an equal share of the time that is left of BUDGET (540 s). The exit status is 1 if a result is wrong, and 77
 without a GPU or PyTorch.
 """
 import argparse
+import gzip
 import json
 import os
 import signal
@@ -44,13 +46,20 @@ class Report:
     """The results so far, in a file that is always complete."""
 
     def __init__(self, path, head):
-        self.path = path
+        self.path, self.wrong = path, 0
         self.document = {**head, "loads": []}
 
     def load(self, name, options):
         entry = {"load": name, "end": "running", "quick": counts(options.quick), "first": counts(options.first)}
         self.document["loads"].append(entry)
         return entry
+
+    def keep(self, daemon, fingerprint):
+        """Stores the evidence of a wrong result."""
+        self.wrong += 1
+        with gzip.open("%s.wrong-%d.json.gz" % (self.path, self.wrong), "wt") as file:
+            file.write(json.dumps(fingerprint) + "\n")
+            file.writelines(text + "\n" for text in survey_busy.newest_observations(daemon))
 
     def write(self):
         part = self.path + ".part"
@@ -98,11 +107,14 @@ def measure_quick(entry, daemon, quiet, end, report):
         job = daemon.measure("quick", max(end - began, 15))
         seconds = time.monotonic() - began
         own = daemon.get("/v1/gpus/0/fingerprint?at=" + job["measured_id"]) if job.get("measured_id") else None
-        count(row, *quiet.verdict(job, own), seconds)
+        verdict, why = quiet.verdict(job, own)
+        count(row, verdict, why, seconds)
         report.write()
+        if verdict == "wrong":
+            report.keep(daemon, own)
 
 
-def follow(daemon, quiet, row, complete_s, end):
+def follow(daemon, quiet, row, complete_s, end, report):
     """Follows one first start until nothing is missing, for at most `complete_s`, or until `end`. Judges each
     fingerprint that it serves. A start that `end` cuts before its first fingerprint does not count."""
     limit = min(end, daemon.began + complete_s)
@@ -119,7 +131,10 @@ def follow(daemon, quiet, row, complete_s, end):
                 placement = time.monotonic() - daemon.began
             served = gpu["fingerprint_id"]
             if verdict != "wrong":
-                verdict, why = quiet.judge(daemon.get("/v1/gpus/0/fingerprint?at=" + served))
+                own = daemon.get("/v1/gpus/0/fingerprint?at=" + served)
+                verdict, why = quiet.judge(own)
+                if verdict == "wrong":
+                    report.keep(daemon, own)
         if served and not gpu["missing"]:
             complete = time.monotonic() - daemon.began
         else:
@@ -138,7 +153,7 @@ def start_first(entry, quiet, options, folder, end, report):
     while len(row["seconds"]) < row["wanted"] and time.monotonic() < end:
         daemon = survey_busy.Daemon(folder, options.simulate, options=(), log_name="first.txt")
         try:
-            follow(daemon, quiet, row, options.complete, end)
+            follow(daemon, quiet, row, options.complete, end, report)
         finally:
             daemon.end()
         report.write()

@@ -294,6 +294,17 @@ class Quiet:
         return ("less", ", ".join(missing)) if missing else ("right", "")
 
 
+def newest_observations(daemon):
+    """Yields the raw observations of the newest run of a daemon, each as JSON text."""
+    rows = daemon.get("/v1/gpus/0/observations?limit=1")["observations"]
+    path = "/v1/gpus/0/observations?limit=100&run=%d" % rows[0]["run"] if rows else None
+    while path:
+        page = daemon.get(path)
+        for row in page["observations"]:
+            yield daemon.get_text("/v1/gpus/0/observations/%d" % row["id"]).strip()
+        path = page["next"]
+
+
 class Records:
     """The files in the folder of --out that grow with each measurement."""
 
@@ -314,15 +325,9 @@ class Records:
         self.kept[kind, verdict] = self.kept.get((kind, verdict), 0) + 1
         if self.full or self.kept[kind, verdict] > KEEP[verdict]:
             return
-        rows = daemon.get("/v1/gpus/0/observations?limit=1")["observations"]
-        path = "/v1/gpus/0/observations?limit=100&run=%d" % rows[0]["run"] if rows else None
-        while path:
-            page = daemon.get(path)
-            for row in page["observations"]:
-                text = daemon.get_text("/v1/gpus/0/observations/%d" % row["id"])
-                self.observations.write('{"neighbor": "%s", "measurement": %d, "verdict": "%s", '
-                                        '"observation": %s}\n' % (kind, number, verdict, text.strip()))
-            path = page["next"]
+        for text in newest_observations(daemon):
+            self.observations.write('{"neighbor": "%s", "measurement": %d, "verdict": "%s", '
+                                    '"observation": %s}\n' % (kind, number, verdict, text))
         self.observations.flush()
         self.full = os.path.getsize(self.path) > OBSERVATIONS_LIMIT_BYTES
 
