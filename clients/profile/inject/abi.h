@@ -12,9 +12,9 @@ enum {
     PROFILE_PAGE_SHIFT = 21,        /* a page is 2 MiB */
     PROFILE_PAGES = 1 << 20,        /* slots of the set of pages; a power of two */
     PROFILE_INSTRUCTIONS = 1 << 11, /* slots of a set of instructions; a power of two */
-    PROFILE_COPIES = 32,      /* sets of instructions; block b counts in set b % PROFILE_COPIES,
-                                 because additions to one address take turns */
-    PROFILE_PROBES = 64,      /* slots that are tried before an entry has none */
+    PROFILE_COPIES = 32, /* sets of instructions; block b counts in set b % PROFILE_COPIES,
+                            because additions to one address take turns */
+    PROFILE_PROBES = 64, /* slots that are tried before an entry has none */
     PROFILE_KINDS = 3,
     PROFILE_WIDTHS = 8,       /* widths 0, 1, 2, 4 .. 64 bytes per lane */
     PROFILE_HEAD_WORDS = 8,   /* words of a record before its addresses */

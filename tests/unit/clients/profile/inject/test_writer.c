@@ -65,10 +65,12 @@ static struct recorded *random_launch(struct rng *rng, struct kernel *kernel, st
         add(n, (uint32_t)rng_below(rng, PROFILE_KINDS), bytes,
             1 + rng_below(rng, bytes ? 100000 : most_copies), sums);
     }
+    struct profile_instruction *const others = r->counts.others[0];
+
     for (uint32_t i = 0; i < PROFILE_KINDS * PROFILE_WIDTHS; i++) {
         const uint32_t width = i % PROFILE_WIDTHS;
         if (rng_below(rng, 3) == 0)
-            add(&r->counts.others[0][i], i / PROFILE_WIDTHS, width ? 1u << (width - 1) : 0,
+            add(&others[i], i / PROFILE_WIDTHS, width ? 1u << (width - 1) : 0,
                 1 + rng_below(rng, width ? 100000 : most_copies), sums);
     }
     for (uint32_t i = 0; i < RECORDS; i++) {
