@@ -1,17 +1,14 @@
 /* test_stream.c: the groups of SMs that get the blocks of random traces. */
-#include "clients/lab/trace/trace_load.h"
 #include "clients/lab/whatif/stream.h"
 
 #include "base/rng.h"
+#include "tests/unit/support/written_trace.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { SEEDS = 200, MOST_KERNELS = 6, SMS = 64, GROUPS = 8 };
 
@@ -42,22 +39,12 @@ static uint32_t groups_of(uint64_t seed, uint32_t one_in)
 {
     uint16_t sms[REACH_MAX_SMS];
     struct rng rng = {seed};
-    struct err err = {0};
-    struct trace t;
+    struct written_trace written;
     uint32_t groups;
-    char *text = NULL;
-    size_t size;
-    FILE *const out = open_memstream(&text, &size);
-    struct rlt_writer *const w = rlt_writer_new(out, 128);
 
-    write_kernels(&rng, one_in, w);
-    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
-    fclose(out);
-    FILE *const in = fmemopen(text, size, "r");
-    if (trace_load(in, &t, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    fclose(in);
-    free(text);
+    written_trace_begin(&written);
+    write_kernels(&rng, one_in, written.w);
+    struct trace t = written_trace_load(&written);
     const uint32_t count = stream_sms(&t, &machine, sms, &groups);
     assert_int_equal(count, groups * (SMS / GROUPS));
     trace_free(&t);

@@ -1,7 +1,6 @@
 /* test_whatif.c: compares what-if with the planner on random traces and fingerprints of measured
  * chips, and checks properties that hold for any trace. */
 #include "clients/lab/trace/gen_jobs.h"
-#include "clients/lab/trace/trace_load.h"
 #include "clients/lab/whatif/whatif.h"
 
 #include "base/rng.h"
@@ -9,6 +8,7 @@
 #include "fingerprint/fingerprint_read.h"
 #include "planner/strategy.h"
 #include "tests/share.h"
+#include "tests/unit/support/written_trace.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -47,26 +47,20 @@ static void load(const char *path)
     json_decref(json);
 }
 
+static struct trace traced_job(const struct gen_job *job)
+{
+    struct written_trace written;
+    struct err err = {0};
+    written_trace_begin(&written);
+    if (gen_job(job, written.w, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    return written_trace_load(&written);
+}
+
 static struct trace traced(const char *name, uint64_t bytes, uint64_t count)
 {
-    const struct gen_job job = {
-        .name = name, .bytes = bytes, .count = count, .row_bytes = 128, .seed = 5};
-    struct err err = {0};
-    struct trace t;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    struct rlt_writer *w = rlt_writer_new(out, 128);
-    if (gen_job(&job, w, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
-    fclose(out);
-    FILE *in = fmemopen(text, size, "r");
-    if (trace_load(in, &t, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    fclose(in);
-    free(text);
-    return t;
+    return traced_job(&(struct gen_job){
+        .name = name, .bytes = bytes, .count = count, .row_bytes = 128, .seed = 5});
 }
 
 static struct whatif_shared shared;
@@ -340,20 +334,8 @@ static void lanes_share_translations(void **state)
     (void)state;
     load(H200);
     for (int i = 0; i < 2; i++) {
-        char *text = NULL;
-        size_t size;
-        struct err err;
-        struct trace t;
         job.row_bytes = i == 0 ? 128 : 512;
-        FILE *out = open_memstream(&text, &size);
-        struct rlt_writer *w = rlt_writer_new(out, 128);
-        assert_int_equal(gen_job(&job, w, &err), STATUS_OK);
-        assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
-        fclose(out);
-        FILE *in = fmemopen(text, size, "r");
-        assert_int_equal(trace_load(in, &t, &err), STATUS_OK);
-        fclose(in);
-        free(text);
+        struct trace t = traced_job(&job);
         walks[i] = row_of(asked(&t, &o), WHATIF_AS_IT_IS, -1)->walk_share * (double)t.line_count;
         trace_free(&t);
     }
@@ -371,13 +353,10 @@ static struct trace table_and_list(uint64_t list_bytes, bool list)
     const struct rlt_kernel kernel = {.grid = {RECORDS / 4, 1, 1}, .block = {128, 1, 1}};
     struct rlt_record r = {.mask = RLT_FULL_MASK, .width_log2 = 2, .line_count = 1};
     struct rng rng = {7};
-    struct trace t;
-    struct err err;
-    char *text = NULL;
-    size_t size;
-    FILE *const out = open_memstream(&text, &size);
-    struct rlt_writer *const w = rlt_writer_new(out, LINE);
+    struct written_trace written;
 
+    written_trace_begin(&written);
+    struct rlt_writer *const w = written.w;
     (void)rlt_write_app(w, "lists");
     for (int i = 0; i < 2; i++)
         rlt_write_allocation(w, &allocations[i]);
@@ -392,14 +371,7 @@ static struct trace table_and_list(uint64_t list_bytes, bool list)
             rlt_write_record(w, &r);
         }
     }
-    assert_int_equal(rlt_writer_end(w, NULL), STATUS_OK);
-    fclose(out);
-    FILE *const in = fmemopen(text, size, "r");
-    if (trace_load(in, &t, &err) != STATUS_OK)
-        fail_msg("%s", err.text);
-    fclose(in);
-    free(text);
-    return t;
+    return written_trace_load(&written);
 }
 
 /* All SMs read a short list, so it makes no window slower. A long list does, because it is in one
