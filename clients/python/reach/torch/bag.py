@@ -156,7 +156,7 @@ def _run(found: _Launches, out: torch.Tensor, repeats: bool, table: torch.Tensor
     """Makes the launches. With `repeats` the rows of `out` are adjacent, so one launch may be repeated."""
     way, shape, scope, pieces, vectors, piece_bytes, constants, kept, once = found
     bags, width = out.shape
-    count, programs = index.numel(), -(-bags * pieces.each // pieces.items) * pieces.tiles
+    count, programs = index.numel(), pieces.of(bags)
     repeats = repeats and once and count <= compiled.WORD and bags <= compiled.WORD and index.is_contiguous() and \
         (offsets is None or (offsets.dtype == index.dtype and offsets.is_contiguous())) and \
         (weights is None or weights.is_contiguous())

@@ -67,7 +67,7 @@ def _launches(row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _L
 def _copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, found: _Launches) -> torch.Tensor:
     way, shape, scope, pieces, vector, vectors, ahead, constants, kept, repeats = found
     count = index.numel()
-    programs = -(-count * pieces.each // pieces.items) * pieces.tiles
+    programs = pieces.of(count)
     if repeats:
         i, t, o = index.data_ptr(), table.data_ptr(), out.data_ptr()
         repeats = not (i | t | o) & compiled.ALIGNED and count <= compiled.WORD and index.is_contiguous()
