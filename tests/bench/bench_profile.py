@@ -274,6 +274,14 @@ def others(bench, scratch):
 
 # ---- jobs ----------------------------------------------------------------------------------------
 
+def busiest(run, word=""):
+    """Returns the recorded launch with the most accesses of the kernels whose symbol contains the word, and its row in
+    the report. Both may be None."""
+    most = max((each for each in lib_profile.launches(run.recordings) if word in each[0]["name"]), default=None,
+               key=lambda each: each[1].get("lane_accesses", 0))
+    return most, lib_profile.row_of(lib_profile.rows(run), most) if most else None
+
+
 def largest_allocation(run, launch):
     """Returns the pages of the largest allocation, and how many of them a launch has touched."""
     found = [a for recording in run.recordings for a in recording["allocations"]]
@@ -296,9 +304,7 @@ def gups(bench, test, scratch, memory):
         run = bench.profile(command, os.path.join(scratch, f"gups-{test}-{log2}"))
         alone = bench.alone(command)
         seconds = [float(found) for found in re.findall(rb"Elapsed time = ([0-9.]+)", alone.stdout)]
-        most = max((each for each in lib_profile.launches(run.recordings) if "gups" in each[0]["name"]), default=None,
-                   key=lambda each: each[1].get("lane_accesses", 0))
-        row = lib_profile.row_of(lib_profile.rows(run), most) if most else None
+        most, row = busiest(run, "gups")
         if not seconds:
             bench.line(f"gups -t {test}, {8 << log2 >> 30} GiB: no time")
             continue
@@ -321,9 +327,9 @@ def print_job(bench, what, row, milliseconds, slowdown, more=""):
 
 
 def job(bench, name, gib, scratch):
-    """Runs all strategies of a job alone, and the naive one under reach-profile. The launches of the calibration before it
-    are not recorded: two executions within the reach, and two that read no element. The kernel with the most accesses
-    is the job's."""
+    """Runs all strategies of a job alone, and the naive one under reach-profile. The launches of the calibration before
+    it are not recorded: two executions within the reach, and two that read no element. The kernel with the most
+    accesses is the job's."""
     out = os.path.join(scratch, f"{name}-{gib:g}.json")
     command = [common.BUILD + "/examples/" + name, "--bytes", str(int(gib * GIB)), "--reachd",
                "file:" + os.path.abspath(bench.fingerprint)]
@@ -334,8 +340,7 @@ def job(bench, name, gib, scratch):
     naive = next(choice for choice in size["choices"] if choice["strategy"] == "naive")
     run = bench.profile([*command, "--strategy", "naive"], os.path.join(scratch, f"{name}-{gib:g}"), "--skip",
                         str(4 * JOBS[name]))
-    most = max(lib_profile.launches(run.recordings), default=None, key=lambda each: each[1].get("lane_accesses", 0))
-    row = lib_profile.row_of(lib_profile.rows(run), most) if most else None
+    most, row = busiest(run)
     pages, touched = int(gib * GIB) >> lib_profile.PAGE_SHIFT, largest_allocation(run, most[1])[1] if most else None
     bench.footprints["exact" if pages == touched else "wrong"] += 1
     print_job(bench, f"{name}, {gib:g} GiB", row, statistics.median(naive["milliseconds"]) / JOBS[name],
