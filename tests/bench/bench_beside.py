@@ -15,9 +15,9 @@ until its first placement and until its complete fingerprint. It also has the ti
 measurement as a share of a minute, and during first starts as a share of their time.
 
 FILE (bench-beside.json) is written after each result, so a time limit, a signal or an error loses nothing. The
-fingerprint and the raw observations of a wrong result are in FILE.wrong-N.json.gz, one document in a line. Each load
-gets an equal share of the time that is left of BUDGET (540 s). The exit status is 1 if a result is wrong, and 77
-without a GPU or PyTorch.
+fingerprint and the raw observations of the first results that are wrong, and of the first first starts that end with
+less, are in FILE.VERDICT-N.json.gz, one document in a line. Each load gets an equal share of the time that is left of
+BUDGET (540 s). The exit status is 1 if a result is wrong, and 77 without a GPU or PyTorch.
 """
 import argparse
 import gzip
@@ -40,13 +40,15 @@ ALONE_SECONDS = 3.0
 QUICK_SHARE = 0.4  # of the time of a load, if there are first starts; the rest is for them
 POLL_SECONDS = 0.05
 PLACEMENT_SHARE = survey_busy.PLACEMENT_SHARE
+KEPT = ("wrong", "less")
+MOST_KEPT = 4  # results of each verdict
 
 
 class Report:
     """The results so far, in a file that is always complete."""
 
     def __init__(self, path, head):
-        self.path, self.wrong = path, 0
+        self.path, self.kept = path, dict.fromkeys(KEPT, 0)
         self.document = {**head, "loads": []}
 
     def load(self, name, options):
@@ -54,12 +56,14 @@ class Report:
         self.document["loads"].append(entry)
         return entry
 
-    def keep(self, daemon, fingerprint):
-        """Stores the evidence of a wrong result."""
-        self.wrong += 1
-        with gzip.open("%s.wrong-%d.json.gz" % (self.path, self.wrong), "wt") as file:
+    def keep(self, verdict, fingerprint, observations):
+        """Stores the evidence of a result, if its verdict is one of KEPT and few such results have been kept."""
+        if self.kept.get(verdict, MOST_KEPT) >= MOST_KEPT:
+            return
+        self.kept[verdict] += 1
+        with gzip.open("%s.%s-%d.json.gz" % (self.path, verdict, self.kept[verdict]), "wt") as file:
             file.write(json.dumps(fingerprint) + "\n")
-            file.writelines(text + "\n" for text in survey_busy.newest_observations(daemon))
+            file.writelines(text + "\n" for text in observations)
 
     def write(self):
         part = self.path + ".part"
@@ -111,7 +115,7 @@ def measure_quick(entry, daemon, quiet, end, report):
         count(row, verdict, why, seconds)
         report.write()
         if verdict == "wrong":
-            report.keep(daemon, own)
+            report.keep(verdict, own, survey_busy.newest_observations(daemon))
 
 
 def follow(daemon, quiet, row, complete_s, end, report):
@@ -133,8 +137,8 @@ def follow(daemon, quiet, row, complete_s, end, report):
             if verdict != "wrong":
                 own = daemon.get("/v1/gpus/0/fingerprint?at=" + served)
                 verdict, why = quiet.judge(own)
-                if verdict == "wrong":
-                    report.keep(daemon, own)
+                if verdict == "wrong" or not gpu["missing"]:
+                    report.keep(verdict, own, survey_busy.observations(daemon))
         if served and not gpu["missing"]:
             complete = time.monotonic() - daemon.began
         else:

@@ -297,12 +297,18 @@ class Quiet:
 def newest_observations(daemon):
     """Yields the raw observations of the newest run of a daemon, each as JSON text."""
     rows = daemon.get("/v1/gpus/0/observations?limit=1")["observations"]
-    path = "/v1/gpus/0/observations?limit=100&run=%d" % rows[0]["run"] if rows else None
-    while path:
-        page = daemon.get(path)
+    if rows:
+        yield from observations(daemon, "&run=%d" % rows[0]["run"])
+
+
+def observations(daemon, choice=""):
+    """Yields the stored raw observations of a daemon, newest first, each as JSON text. `choice` is added to the query."""
+    cursor = ""
+    while cursor is not None:
+        page = daemon.get("/v1/gpus/0/observations?limit=100" + choice + cursor)
         for row in page["observations"]:
             yield daemon.get_text("/v1/gpus/0/observations/%d" % row["id"]).strip()
-        path = page["next"]
+        cursor = "&cursor=%d" % page["next"] if page["next"] else None
 
 
 class Records:
