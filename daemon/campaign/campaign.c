@@ -164,7 +164,9 @@ static enum status schedule_sweeps(const struct phase *p, struct campaign_step *
     }
     if (out->spec_count > 0 && asked >= MOST_SWEEPS)
         return err_set(p->err, STATUS_DISTURBED,
-                       "%u pairs of sweeps disagree about their common footprints", asked);
+                       "%u pairs of sweeps disagree about their common footprints, or rise without "
+                       "a step",
+                       asked);
     describe(out, 0.05 * p->quick, "footprint sweep at %llu MiB",
              (unsigned long long)(stride / MIB));
     return STATUS_OK;

@@ -12,6 +12,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/drift.h"
+#include "analysis/levels/levels.h"
 #include "batch/export.h"
 #include "fingerprint/fingerprint_check.h"
 #include "fingerprint/fingerprint_json.h"
@@ -126,6 +127,26 @@ static void check_drift(const char *path, const struct observation_set *set,
         fail_msg("%s: %s%s", path, drift.speed, drift.link);
 }
 
+/* Beside other processes, a sweep with an unexplained rise does not count (levels.h). The sweeps of
+ * a quiet GPU have none, so the same walks lead to the same levels there. */
+static void check_levels_beside(const char *path, struct observation_set *set)
+{
+    struct level_estimate alone[LEVELS_MAX] = {{0}};
+    struct level_estimate beside[LEVELS_MAX] = {{0}};
+    const uint32_t others = set->others;
+
+    set->others = 0;
+    const uint32_t count = levels_estimate(set, alone);
+    set->others = 1;
+    assert_true(observation_set_is_shared(set));
+    const uint32_t again = levels_estimate(set, beside);
+    set->others = others;
+    if (again != count)
+        fail_msg("%s: %u levels, and %u beside other processes", path, count, again);
+    for (uint32_t k = 0; k < count; k++)
+        assert_int_equal(beside[k].lo_pages, alone[k].lo_pages);
+}
+
 /* Derives the fingerprint from a recording, or returns the reason why there is none. */
 static enum status try_to_conclude(const char *path, struct fingerprint *out, struct err *err)
 {
@@ -146,6 +167,8 @@ static enum status try_to_conclude(const char *path, struct fingerprint *out, st
         status = fingerprint_check(out, err);
     if (status == STATUS_OK)
         check_drift(path, &set, out);
+    if (status == STATUS_OK)
+        check_levels_beside(path, &set);
     observation_set_free(&set);
     return status;
 }

@@ -15,6 +15,9 @@
  * or it comes and goes. In half of the cases the SM clock changes, too. A neighbor in time slices
  * leaves a gap that the kernels detect (kernels/abi.h). Other neighbors leave no gap, and only
  * missing entries reveal them.
+ *
+ * Every eighth chip has a far level, like an H200. The level overflows beyond the footprints of the
+ * control, and the clock of the chip changes several times while the sweep walks beyond it.
  */
 #include "base/log.h"
 #include "gpu/sim/sim_profiles.h"
@@ -50,9 +53,11 @@ enum outcome { RIGHT, DISTURBED, NOT_SURE, WRONG, OUTCOMES };
 static const char *const outcome_names[OUTCOMES] = {"right", "disturbed", "not sure", "wrong"};
 
 /* How the neighbor of a case evicts entries. */
-enum trace { GAPS, NO_GAPS, GAPS_CLOCKS, NO_GAPS_CLOCKS, TRACES };
-static const char *const trace_names[TRACES] = {
-    "time slices", "no gaps", "time slices, changing clock", "no gaps, changing clock"};
+enum trace { GAPS, NO_GAPS, GAPS_CLOCKS, NO_GAPS_CLOCKS, FAR_LEVEL, TRACES };
+static const char *const trace_names[TRACES] = {"time slices", "no gaps",
+                                                "time slices, changing clock",
+                                                "no gaps, changing clock", "a far level"};
+enum { ONE_FAR_IN = 8 };
 
 struct tally {
     uint64_t count[TRACES][OUTCOMES];
@@ -84,11 +89,30 @@ static void find_truth(struct chip *chip)
     truth_of(&desc, &chip->truth);
 }
 
+static const char *const noises[] = {"uniform:1", "uniform:2.5", "uniform:0.5", "gauss:1"};
+
+/* Makes a chip like an H200. The sweep has 4480 pages, and the second level has 1280 to 2048
+ * entries of half its stride, so few points of the sweep lie beyond it. The clock changes faster
+ * than a point is walked, so the penalties of such a measurement are not judged. */
+static void make_far_chip(uint64_t seed, struct chip *out)
+{
+    struct rng r = {~seed};
+    const uint32_t sets = between(&r, 160, 256);
+
+    snprintf(out->text, TEXT,
+             "sms=4 memory=256M range=280G uuid=SIM-%llx latency=%u noise=%s "
+             "l1=%u@16M/sm;miss=%u l2=%u@32M/0,2:1,3;miss=%u;sets=8x%u;hash=skew",
+             (unsigned long long)seed, between(&r, 250, 310), noises[rng_below(&r, 4)],
+             between(&r, 8, 16), between(&r, 10, 20), 8 * sets, between(&r, 60, 100), sets);
+    find_truth(out);
+    for (uint32_t k = 0; k < out->truth.level_count; k++)
+        out->truth.levels[k].most_cycles = INFINITY;
+}
+
 static void make_chip(uint64_t seed, struct chip *out)
 {
     struct rng r = {seed};
     const uint32_t near = between(&r, 5, 12);
-    static const char *const noises[] = {"uniform:1", "uniform:2.5", "uniform:0.5", "gauss:1"};
 
     snprintf(out->text, TEXT,
              "sms=4 memory=256M range=1G uuid=SIM-%llx noise=%s l1=%u@2M/sm;miss=%u "
@@ -129,6 +153,14 @@ static double make_clock(struct rng *r, char *out, size_t size)
     return coupled + (1 - coupled) * lowest;
 }
 
+/* Writes a neighbor in time slices of about 2 ms, and a clock that changes as often. */
+static void make_far_neighbor(struct rng *r, char *out, size_t size)
+{
+    snprintf(out, size, " seed=%u neighbor=%u@700000 clock=1965000 reclock=%u@%.3f coupled=%.3f",
+             between(r, 1, 1000000), scale(r, 5000, 20000), scale(r, 2000, 20000), 1455.0 / 1965,
+             rng_unit(r));
+}
+
 static enum outcome judge(enum status status, const struct sim_measure *m, const struct chip *chip,
                           struct truth_score *score)
 {
@@ -144,43 +176,77 @@ static enum outcome judge(enum status status, const struct sim_measure *m, const
     return score->not_sure > 0 ? NOT_SURE : RIGHT;
 }
 
-/* Makes the measurement with this number. With `clocks`, the SM clock changes in every second one.
- */
+/* A chip and its neighbor. */
+struct scene {
+    char beside[TEXT + 256]; /* description of the chip and the neighbor */
+    uint32_t states;         /* 2 means that the neighbor comes and goes */
+    double least;            /* least SM cycles of a load, relative to those of the chip */
+    enum trace trace;
+};
+
+/* Draws the neighbor of the case with this random state. With `clocks`, the SM clock changes in
+ * every second case. */
+static void draw_neighbor(struct rng *r, const struct chip *chip, bool clocks, struct scene *out)
+{
+    struct rng c = {~r->state};
+    char neighbor[128] = "", clock[96] = "";
+
+    (void)rng_next(r);
+    out->trace = make_neighbor(r, neighbor, sizeof neighbor);
+    out->states = rng_below(r, 4) ? 1 : 2;
+    const bool changing = clocks && rng_below(&c, 2);
+
+    out->least = changing ? make_clock(&c, clock, sizeof clock) : 1;
+    out->trace += changing ? GAPS_CLOCKS : GAPS;
+    snprintf(out->beside, sizeof out->beside, "%s%s%s", chip->text, neighbor, clock);
+}
+
+static void draw_far_neighbor(struct rng *r, const struct chip *chip, struct scene *out)
+{
+    char neighbor[128];
+
+    (void)rng_next(r);
+    *out = (struct scene){.states = rng_below(r, 4) ? 1 : 2, .trace = FAR_LEVEL};
+    make_far_neighbor(r, neighbor, sizeof neighbor);
+    snprintf(out->beside, sizeof out->beside, "%s%s", chip->text, neighbor);
+}
+
+/* Makes the measurement with this number. Without `clocks`, the SM clock does not change, and no
+ * level is far. */
 static enum outcome run_case(uint64_t seed, uint64_t number, bool clocks, enum trace *out_trace,
                              bool print)
 {
     static struct chip chip;
     static uint64_t chip_seed = UINT64_MAX;
     static struct sim_measure m;
+    static struct scene scene;
     struct rng r = {seed * 1000003 + number};
-    struct rng c = {~r.state};
     struct truth_score score = {.text = ""};
-    char neighbor[128] = "", clock[96] = "";
-    char beside[TEXT + sizeof neighbor + sizeof clock];
     const uint64_t wanted = seed ^ (number / A_CHIP) << 20;
+    const bool far = clocks && number / A_CHIP % ONE_FAR_IN == 1;
 
-    if (wanted != chip_seed)
+    if (wanted != chip_seed && far)
+        make_far_chip(wanted, &chip);
+    else if (wanted != chip_seed)
         make_chip(wanted, &chip);
     chip_seed = wanted;
-    (void)rng_next(&r);
-    *out_trace = make_neighbor(&r, neighbor, sizeof neighbor);
-    const uint32_t states = rng_below(&r, 4) ? 1 : 2;
-    const bool changing = clocks && rng_below(&c, 2);
-    const double least = changing ? make_clock(&c, clock, sizeof clock) : 1;
-
-    *out_trace += changing ? GAPS_CLOCKS : GAPS;
-    snprintf(beside, sizeof beside, "%s%s%s", chip.text, neighbor, clock);
-    const char *const texts[] = {beside, chip.text};
+    if (far)
+        draw_far_neighbor(&r, &chip, &scene);
+    else
+        draw_neighbor(&r, &chip, clocks, &scene);
+    *out_trace = scene.trace;
+    const char *const texts[] = {scene.beside, chip.text};
     for (uint32_t k = 0; k < chip.truth.level_count; k++)
-        chip.truth.levels[k].least_cycles = least * chip.truth.levels[k].penalty_cycles;
-    const enum status status = sim_measure_beside(texts, states, &r, DEPTH_QUICK, &m);
+        chip.truth.levels[k].least_cycles = scene.least * chip.truth.levels[k].penalty_cycles;
+    const enum status status = sim_measure_beside(texts, scene.states, &r, DEPTH_QUICK, &m);
     const enum outcome outcome = judge(status, &m, &chip, &score);
 
     if (print && outcome == WRONG)
         printf("# wrong: REACH_SEED=%llu, number %llu: %s\n#   %s%s%s\n", (unsigned long long)seed,
-               (unsigned long long)number, beside, status == STATUS_OK ? score.text : m.err.text,
+               (unsigned long long)number, scene.beside,
+               status == STATUS_OK ? score.text : m.err.text,
                m.fp.level_count < chip.truth.level_count ? "a level is missing" : "",
-               states == 2 ? "; comes and goes" : "");
+               scene.states == 2 ? "; comes and goes" : "");
     sim_measure_free(&m);
     return outcome;
 }
@@ -368,9 +434,46 @@ static void those_at_these_moments_are_not_wrong(void **state)
                              WRONG);
 }
 
+/* Beside these neighbors, no two points of the sweep behind the second level have the same clock.
+ * Such a sweep has no plateau there, and the measurement ended without the level and with a map of
+ * single SMs. */
+static void a_level_without_a_plateau_is_not_lost(void **state)
+{
+    static const struct {
+        uint32_t latency;
+        const char *neighbor;
+    } cases[] = {{274, "seed=571145 neighbor=6020@700000 reclock=8359@0.740 coupled=0.743"},
+                 {283, "seed=438959 neighbor=8096@700000 reclock=7637@0.740 coupled=0.421"},
+                 {261, "seed=494634 neighbor=6612@700000 reclock=5489@0.740 coupled=0.349"}};
+    static struct chip chip;
+    static struct sim_measure m;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char beside[TEXT + 128];
+        struct rng r = {i};
+        struct truth_score score = {.text = ""};
+
+        snprintf(chip.text, TEXT,
+                 "sms=8 memory=1G range=280G uuid=SIM-1 latency=%u spread=40 noise=gauss:1.7 "
+                 "outliers=0.0005@3000 l1=16@16M/sm;miss=10 "
+                 "l2=2048@32M/0,1,4,5:2,3,6,7;miss=90;sets=8x256;hash=xor",
+                 cases[i].latency);
+        find_truth(&chip);
+        snprintf(beside, sizeof beside, "%s clock=1965000 %s", chip.text, cases[i].neighbor);
+        const char *const text = beside;
+        const enum status status = sim_measure_beside(&text, 1, &r, DEPTH_QUICK, &m);
+
+        if (judge(status, &m, &chip, &score) == WRONG)
+            fail_msg("%s\n%s%s", beside, score.text, m.err.text);
+        sim_measure_free(&m);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(those_found_before_are_not_wrong),
+                                       cmocka_unit_test(a_level_without_a_plateau_is_not_lost),
                                        cmocka_unit_test(those_at_these_moments_are_not_wrong),
                                        cmocka_unit_test(none_is_wrong)};
     struct tally tally = {0};

@@ -136,11 +136,25 @@ static bool sweeps_agree(const struct observation *a, const struct observation *
     return agree;
 }
 
-/* Returns whether a sweep of other footprints agrees with this one, or whether no other sweep could
- * confirm it. */
+/* Returns whether a sweep has a rise without a step, and other processes may be the cause. In a
+ * plain allocation, lines at other distances cause such rises. */
+static bool is_unexplained(const struct observation_set *set, const struct observation *sweep)
+{
+    struct sweep_step steps[SWEEP_MAX_STEPS];
+
+    if (!observation_set_is_shared(set) || set->limits.arena == ARENA_PLAIN)
+        return false;
+    return !sweep_is_explained(sweep, steps, sweep_find_steps(sweep, false, steps));
+}
+
+/* Returns whether the steps of this sweep explain its rises, and another sweep of other footprints
+ * agrees with this one. The other sweep is not required if no sweep could confirm this one. */
 static bool is_borne_out(const struct observation_set *set, const struct observation *sweep)
 {
     bool alone = true;
+
+    if (is_unexplained(set, sweep))
+        return false;
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
         uint32_t common = 0;
         if (!is_sweep(o) || o->spec.stride_bytes != sweep->spec.stride_bytes ||

@@ -44,6 +44,7 @@ bool levels_same_walk(const struct probe_spec *a, const struct probe_spec *b);
  * footprints must agree about each of them, by the median of one and the spread of the other. A
  * sweep that continues another one is walked over other lines of memory, at other distances; the
  * smallest common footprint corrects for that. A sweep without common footprints confirms itself.
+ * Beside other processes, the steps of a sweep must also explain all its rises (sweep.h).
  * `*asked` is the number of sweeps like `spec`. Levels are read from confirmed sweeps only. */
 const struct observation *levels_find_sweep(const struct observation_set *set,
                                             const struct probe_spec *spec, uint32_t *asked);

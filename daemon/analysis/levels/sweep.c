@@ -25,6 +25,11 @@
 /* At least this part of the share of the upper plateau must come from pages that fitted before. */
 #define SHARE_OWN 0.25
 
+/* Points in a row that show a rise without a plateau, and its least height in cycles. The SM clock
+ * moves hits by up to one part in 128 (kernels/abi.h). */
+enum { POINTS_OF_A_RISE = 3 };
+#define RISE_CYCLES 6.0
+
 struct plateau {
     uint32_t first, last; /* points */
     double cycles;        /* median of the points' percentiles */
@@ -230,4 +235,44 @@ uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sw
     for (uint32_t k = 0; k + 1 < found; k++)
         count += read_step(o, own_lines, &plateaus[k], &plateaus[k + 1], &out[count]);
     return count;
+}
+
+/* Returns whether the percentiles of POINTS_OF_A_RISE points from `at` on exceed those of the
+ * points from `first` to `at`. A lower rise than half of the spread of the loads is no step either.
+ */
+static bool rises_at(const struct observation *o, uint32_t first, uint32_t at)
+{
+    double cycles[PROBE_MAX_POINTS];
+    bool rises = true;
+
+    if (at == first || at + POINTS_OF_A_RISE > o->spec.point_count)
+        return false;
+    for (uint32_t i = first; i < at; i++)
+        cycles[i - first] = sweep_quantile(o, i, STEP_QUANTILE);
+    const double limit =
+        stats_median_f64(cycles, at - first) + fmax(RISE_CYCLES, spread_of(o, at - 1) / 2);
+
+    for (uint32_t i = at; i < at + POINTS_OF_A_RISE; i++)
+        rises = rises && sweep_quantile(o, i, STEP_QUANTILE) > limit;
+    return rises;
+}
+
+bool sweep_is_explained(const struct observation *o, const struct sweep_step *steps, uint32_t count)
+{
+    uint32_t first = 0;
+    uint32_t next = 0;
+
+    for (uint32_t i = 0; i < o->spec.point_count; i++) {
+        const uint64_t pages = o->spec.points[i];
+
+        while (next < count && pages >= steps[next].full_pages) {
+            first = i;
+            next++;
+        }
+        if (next < count && pages > steps[next].last_fit_pages)
+            continue;
+        if (rises_at(o, first, i))
+            return false;
+    }
+    return true;
 }

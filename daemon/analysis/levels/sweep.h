@@ -37,6 +37,13 @@ struct sweep_step {
  * level. */
 uint32_t sweep_find_steps(const struct observation *o, bool own_lines, struct sweep_step *out);
 
+/* Returns whether the steps that sweep_find_steps found in `o` explain all its rises. A step needs
+ * a plateau behind it. If the SM clock changes from point to point, the points behind a step differ
+ * from one another, and no step is found. A rise is three points in a row above all points before
+ * it. Fewer points at the end of the range show no plateau on a quiet GPU either. */
+bool sweep_is_explained(const struct observation *o, const struct sweep_step *steps,
+                        uint32_t count);
+
 /* Return the median of the loads of one point, their quantile `q`, and the distance of two of their
  * quantiles. All are in cycles. */
 double sweep_median(const struct observation *o, uint32_t point);

@@ -181,6 +181,61 @@ static void a_lone_point_and_a_fall_are_no_steps(void **state)
     observation_free(&o);
 }
 
+/* Returns whether the steps of a sweep explain its rises. */
+static bool is_explained(const struct observation *o, uint32_t *out_steps)
+{
+    struct sweep_step steps[SWEEP_MAX_STEPS];
+
+    *out_steps = sweep_find_steps(o, false, steps);
+    return sweep_is_explained(o, steps, *out_steps);
+}
+
+/* The SM clock changes at each point behind a rise of 80 cycles, so that no two neighbors are
+ * alike. There is no step, and the sweep is not explained. On an H200 beside matrix products, such
+ * a sweep lacked a level. */
+static void a_rise_without_a_plateau_is_unexplained(void **state)
+{
+    static const uint32_t rises[] = {80, 74, 83, 90, 78};
+    struct rng rng = {.state = paper_seed("a rise without a plateau", 19)};
+
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        struct observation o;
+        uint32_t steps;
+        begin_sweep(&o, 300);
+        lift(&o, 8, 1, 10);
+        for (uint32_t i = 0; i < 5 * SAMPLES; i++)
+            o.result.values[(POINTS - 5) * SAMPLES + i] += rises[i / SAMPLES];
+        disturb(&o, &rng, (uint32_t)rng_below(&rng, 3));
+        assert_false(is_explained(&o, &steps));
+        assert_int_equal(steps, 1);
+        observation_free(&o);
+    }
+}
+
+/* Steps explain their own rises and slopes. One or two points at the end of the range are not
+ * enough for a rise. */
+static void a_step_explains_its_rise(void **state)
+{
+    struct rng rng = {.state = paper_seed("a step explains its rise", 20)};
+
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        struct observation o;
+        uint32_t steps;
+        const uint32_t at = 2 + (uint32_t)rng_below(&rng, POINTS / 2 - 2);
+        const uint32_t every = 1U << rng_below(&rng, 4);
+        begin_sweep(&o, 300);
+        lift(&o, at, 1, 10 + (uint32_t)rng_below(&rng, 20));
+        lift(&o, at + 4 + (uint32_t)rng_below(&rng, 8), every, 60 + (uint32_t)rng_below(&rng, 200));
+        lift(&o, POINTS - 1 - (uint32_t)rng_below(&rng, 2), 1, 500);
+        disturb(&o, &rng, (uint32_t)rng_below(&rng, 3));
+        assert_true(is_explained(&o, &steps));
+        assert_true(steps >= 2);
+        observation_free(&o);
+    }
+}
+
 /* The latencies of lines differ by up to 60 cycles. A rise below that spread comes from another
  * choice of lines, and is not a step. */
 static void a_step_lost_in_the_spread_is_not_seen(void **state)
@@ -320,6 +375,8 @@ int main(void)
         cmocka_unit_test(steps_come_in_order),
         cmocka_unit_test(never_more_steps_than_there_is_room_for),
         cmocka_unit_test(a_lone_point_and_a_fall_are_no_steps),
+        cmocka_unit_test(a_rise_without_a_plateau_is_unexplained),
+        cmocka_unit_test(a_step_explains_its_rise),
         cmocka_unit_test(a_step_lost_in_the_spread_is_not_seen),
         cmocka_unit_test(noise_does_not_move_a_step),
         cmocka_unit_test(order_and_distance_do_not_matter),
