@@ -48,25 +48,25 @@ static bool touch(struct table *t, uint32_t i)
 }
 
 enum status entry_misses_count(const uint64_t *addresses, uint64_t count, uint64_t entry_bytes,
-                               uint64_t entries, uint64_t *out_misses, struct err *err)
+                               uint64_t entries, struct entry_misses *out, struct err *err)
 {
     struct number_set set = {0};
     struct table t = {.room = entries};
     uint32_t *numbers = malloc((count + 1) * sizeof(*numbers));
     bool fits = numbers != NULL;
 
-    *out_misses = 0;
+    *out = (struct entry_misses){0};
     for (uint64_t i = 0; fits && i < count; i++) {
         numbers[i] = number_set_add(&set, addresses[i] / entry_bytes);
         fits = numbers[i] != UINT32_MAX;
     }
-    t.head = set.count;
+    out->translations = t.head = set.count;
     t.links = fits ? calloc(set.count + (size_t)1, sizeof(*t.links)) : NULL;
     for (uint32_t i = 0; t.links && i <= set.count; i++)
         t.links[i] = (struct link){i, i};
     for (uint64_t i = 0; t.links && i < 2 * count; i++) {
         const bool missing = touch(&t, numbers[i % count]);
-        *out_misses += missing && i >= count;
+        out->misses += missing && i >= count;
     }
     fits = t.links != NULL;
     number_set_free(&set);

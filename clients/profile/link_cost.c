@@ -47,41 +47,43 @@ static const struct memory_facts *find_facts(const struct costing *c, enum place
     return NULL;
 }
 
-/* Sets `*share` to the share of the rows that miss in memory of this kind. */
-static enum status miss_share(const struct linked *l, const struct memory_facts *m, double *share,
-                              struct err *err)
+/* Rows that miss by `share`, like rows that are evenly distributed over `even_bytes`. */
+struct spread {
+    double share;
+    uint64_t even_bytes;
+    bool is_even; /* whether the rows are distributed evenly, or all hit */
+};
+
+/* Counts the misses of the rows in memory of this kind. Rows that all hit are as fast as rows that
+ * are evenly distributed over the memory of their entries. */
+static enum status count_misses(const struct linked *l, const struct memory_facts *m,
+                                struct spread *out, struct err *err)
 {
     const uint64_t entries =
         IS_KNOWN(m->reach_bytes) && IS_KNOWN(m->entry_bytes) && m->entry_bytes.v > 0
             ? m->reach_bytes.v / m->entry_bytes.v
             : 0;
-    uint64_t misses = 0;
-    bool even = false;
-    enum status s = STATUS_OK;
+    struct entry_misses counted;
+    enum status s;
 
-    *share = 0;
+    *out = (struct spread){.even_bytes = l->span};
     if (entries == 0)
         return STATUS_OK;
-    if (l->rows.count < FILLS_TABLE * entries)
-        s = chosen_find_even(&l->rows, l->span, m->entry_bytes.v, &even, err);
-    if (s != STATUS_OK || even) {
-        *share = l->span > m->reach_bytes.v ? 1 - (double)m->reach_bytes.v / (double)l->span : 0;
+    s = chosen_find_even(&l->rows, l->span, m->entry_bytes.v, &out->is_even, err);
+    if (s != STATUS_OK || (out->is_even && l->rows.count < FILLS_TABLE * entries)) {
+        out->share =
+            l->span > m->reach_bytes.v ? 1 - (double)m->reach_bytes.v / (double)l->span : 0;
         return s;
     }
-    s = entry_misses_count(l->rows.addresses, l->rows.count, m->entry_bytes.v, entries, &misses,
+    s = entry_misses_count(l->rows.addresses, l->rows.count, m->entry_bytes.v, entries, &counted,
                            err);
-    *share = (double)misses / (double)l->rows.count;
+    out->share = (double)counted.misses / (double)l->rows.count;
+    const double bytes = counted.misses == 0
+                             ? (double)counted.translations * (double)m->entry_bytes.v
+                             : (double)m->reach_bytes.v / (1 - out->share);
+    out->even_bytes = bytes < (double)l->span ? (uint64_t)bytes : l->span;
+    out->is_even = out->is_even || counted.misses == 0;
     return s;
-}
-
-/* Returns the bytes over which evenly distributed rows miss as often. */
-static uint64_t even_bytes(const struct linked *l, const struct memory_facts *m, double share)
-{
-    const double bytes = share < 1 && IS_KNOWN(m->reach_bytes)
-                             ? (double)m->reach_bytes.v / (1 - share)
-                             : (double)l->span;
-
-    return bytes < (double)l->span ? (uint64_t)bytes : l->span;
 }
 
 /* Returns the time of all rows over `bytes` of memory of this kind with a strategy, or 0 if it is
@@ -118,11 +120,11 @@ static enum status add_options(struct costing *c, const struct linked *l, double
 
     for (uint32_t i = 0; s == STATUS_OK && i < c->fp->memory_count; i++) {
         const struct memory_facts *const m = &c->fp->memory[i];
-        double share;
+        struct spread spread;
         if (!memory_kind_is_host(m->kind) || m->kind == l->facts->kind)
             continue;
-        s = miss_share(l, m, &share, err);
-        const double ns = rows_ns(c, l, m, STRATEGY_NAIVE, even_bytes(l, m, share));
+        s = count_misses(l, m, &spread, err);
+        const double ns = rows_ns(c, l, m, STRATEGY_NAIVE, spread.even_bytes);
         costing_add_option(c, m->kind, STRATEGY_NAIVE, ns > 0 ? ns + other_ns : 0);
     }
     for (uint32_t i = 0; s == STATUS_OK && i < sizeof(strategies) / sizeof(*strategies); i++) {
@@ -169,10 +171,22 @@ static double in_order_ns(const struct costing *c, enum place place)
     return m && IS_KNOWN(m->plateau_gbps) && m->plateau_gbps.v > 0 ? bytes / m->plateau_gbps.v : 0;
 }
 
+/* Returns the bytes that even rows would have without misses. Memory counts as reached at 90 % of
+ * the plateau, so evenly distributed rows have the time of a small region. Other rows are compared
+ * with the edge of the reach, because most of them can be in a small part of it. */
+static uint64_t reached_bytes(const struct linked *l, const struct spread *spread)
+{
+    if (spread->is_even)
+        return 1;
+    return IS_KNOWN(l->facts->reach_bytes) && l->facts->reach_bytes.v < spread->even_bytes
+               ? l->facts->reach_bytes.v
+               : spread->even_bytes;
+}
+
 static enum status cost_place(struct costing *c, struct linked *l, struct err *err)
 {
     const double before = c->link_ns;
-    double share = 0;
+    struct spread spread;
     enum status s;
 
     if (!l->facts)
@@ -181,21 +195,18 @@ static enum status cost_place(struct costing *c, struct linked *l, struct err *e
                        place_words(l->place));
     s = chosen_read_rows(c, &l->rows, err);
     if (s == STATUS_OK)
-        s = miss_share(l, l->facts, &share, err);
+        s = count_misses(l, l->facts, &spread, err);
     if (s != STATUS_OK)
         return s;
-    const uint64_t bytes = even_bytes(l, l->facts, share);
-    const double now = rows_ns(c, l, l->facts, STRATEGY_NAIVE, bytes);
+    const double now = rows_ns(c, l, l->facts, STRATEGY_NAIVE, spread.even_bytes);
     if (!(now > 0))
         return err_set(err, STATUS_INCONCLUSIVE, "the speed of %s memory over this size is unknown",
                        place_words(l->place));
-    const double reached = IS_KNOWN(l->facts->reach_bytes) && bytes > l->facts->reach_bytes.v
-                               ? rows_ns(c, l, l->facts, STRATEGY_NAIVE, l->facts->reach_bytes.v)
-                               : now;
+    const double reached = rows_ns(c, l, l->facts, STRATEGY_NAIVE, reached_bytes(l, &spread));
     c->out->accesses += l->runs;
-    c->out->misses += share * l->runs;
+    c->out->misses += spread.share * l->runs;
     c->link_ns += now;
-    c->link_in_reach_ns += fmin(reached, now);
+    c->link_in_reach_ns += reached > 0 ? fmin(reached, now) : now;
     return add_options(c, l, before, err);
 }
 

@@ -38,6 +38,19 @@ static uint64_t count_plainly(const uint64_t *addresses, uint64_t count, uint64_
     return misses;
 }
 
+static uint64_t count_translations(const uint64_t *addresses, uint64_t count)
+{
+    uint64_t sum = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t before = 0;
+        while (addresses[before] / PAGE != addresses[i] / PAGE)
+            before++;
+        sum += before == i;
+    }
+    return sum;
+}
+
 static void misses_equal_those_of_a_list(void **state)
 {
     const char *const given = getenv("TEST_SEED");
@@ -50,12 +63,13 @@ static void misses_equal_those_of_a_list(void **state)
         const uint64_t count = rng_below(&rng, MOST) + 1;
         const uint64_t range = (rng_below(&rng, 100) + 1) * PAGE;
         const uint64_t entries = rng_below(&rng, 60) + 1;
-        uint64_t misses;
+        struct entry_misses found;
         for (uint64_t i = 0; i < count; i++)
             addresses[i] = rng_below(&rng, range);
-        assert_int_equal(entry_misses_count(addresses, count, PAGE, entries, &misses, NULL),
+        assert_int_equal(entry_misses_count(addresses, count, PAGE, entries, &found, NULL),
                          STATUS_OK);
-        assert_int_equal(misses, count_plainly(addresses, count, entries));
+        assert_int_equal(found.misses, count_plainly(addresses, count, entries));
+        assert_int_equal(found.translations, count_translations(addresses, count));
     }
 }
 
