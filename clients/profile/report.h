@@ -26,6 +26,11 @@ const char *report_verdict_name(enum report_verdict verdict); /* "limited", "une
 /* The largest difference between the predicted and the measured time of a limited kernel. */
 #define REPORT_TOLERANCE 0.25
 
+/* A limited kernel whose measured time exceeds the predicted time by more than this share has
+ * another limit close to translation, of unknown length. Predictions of kernels that only memory
+ * and translation limit are this precise (docs/profile.md). */
+#define REPORT_PRECISION 0.05
+
 enum { REPORT_NOTE_BYTES = 320 };
 
 struct report_option {
@@ -48,6 +53,8 @@ struct report_row {
     bool has_times; /* whether the following numbers are set */
     double misses;  /* share of the random accesses that miss every level */
     double costs;   /* predicted time divided by the time within the reach */
+    bool at_most; /* whether another limit remains within the reach: `costs` is an upper bound, and
+                     has the measured time instead of the predicted one */
     double predicted_ns, in_reach_ns, translation_ns;
     double measured_ns;    /* of the same launches; 0 means unknown */
     bool partial;          /* recordings have ended before their launches, so more is touched */

@@ -13,7 +13,7 @@ char *report_text_touches(const struct report_row *row, char *out);
 char *report_text_time(const struct report_row *row, char *out);
 /* "41 %", or "" if it is unknown */
 char *report_text_misses(const struct report_row *row, char *out);
-/* "4.1x", or "" if it is unknown */
+/* "4.1x", "<=4.1x" if it is an upper bound, or "" if it is unknown */
 char *report_text_costs(const struct report_row *row, char *out);
 /* "windows 4.0x, scopes 3.5x: reach.torch.gather_rows", or why there is nothing to do. The text of
  * an untimed kernel begins with "launched once, not timed: ". */

@@ -13,8 +13,8 @@ operators: lib_profile_operators.py launches stock operators on tables of N GiB 
 Three things are compared for each operator. Footprint: the 2 MiB pages of its tensors, computed from their addresses
 and indices, are those of a recorded launch. Time: the predicted time of a launch, and the time that CUDA events measure
 alone; beside them is the measured time of the report. Slowdown: the report's factor, and the time of the operator
-divided by its time on the smallest table. For a kernel that the report calls limited, each advice is followed, and its
-predicted gain is compared with the measured gain.
+divided by its time on the smallest table. A factor that the report states as an upper bound holds or does not. For a
+kernel that the report calls limited, each advice is followed, and its predicted gain is compared with the measured one.
 
 others: a hundred operators on small tensors. gups: reach-gups without a plan, at three sizes. jobs: the naive strategy
 of gather and sampling at three sizes. If it is limited, the gains of the advice are those of the other strategies.
@@ -48,7 +48,7 @@ CLOSE, CLOSER = 0.20, 0.10
 GUPS_LOG2 = (30, 32, 34)
 JOBS = {"gather": 4, "sampling": 1}  # kernel launches in an execution
 PARTS = ("operators", "others", "gups", "jobs")
-OPERATOR_LINE = "{:24s} {:>7s} {:>7s} {:>6s}   {:>8s} {:>8s} {:>9s} {:>6s}   {:>6s} {:>8s} {:>6s}  {:14s} {}"
+OPERATOR_LINE = "{:24s} {:>7s} {:>7s} {:>6s}   {:>8s} {:>8s} {:>9s} {:>6s}   {:>6s} {:>8s} {:>7s}  {:14s} {}"
 
 
 def start(path):
@@ -81,6 +81,7 @@ class Bench:
         self.in_reach = {}                                   # milliseconds on the smallest table, by operator
         self.kernels, self.recorded, self.limited, self.false_alarms, self.unexplained = set(), set(), 0, [], []
         self.ratios = {"time": [], "slowdown": [], "gain": []}
+        self.bounds = {"held": 0, "exceeded": 0}             # factors that the report states as upper bounds
         self.footprints = {"exact": 0, "wrong": 0}
 
     def left(self):
@@ -126,6 +127,14 @@ class Bench:
             return "-"
         self.ratios[kind].append(predicted / measured)
         return text(predicted / measured, 2)
+
+    def slowdown_ratio(self, row, factor, slowdown):
+        """Returns the ratio of the report's factor and the measured one as text, and counts it. A factor that is an
+        upper bound has no ratio."""
+        if row is None or not row.at_most or not slowdown:
+            return self.ratio("slowdown", factor, slowdown)
+        self.bounds["held" if slowdown <= factor else "exceeded"] += 1
+        return "at most"
 
     def judge(self, row, what, slowdown):
         """Counts a kernel that the report calls limited, or whose time it does not explain."""
@@ -238,7 +247,7 @@ def print_operators(bench, alone, matches, row_of):
             name[:24], *(text(number, 0) for number in total), text(case["ms"], 3),
             text(row.measured_ms if row else None, 3), text(shown, 3),
             bench.ratio("time", predicted, case["ms"] if is_kernel else None), text(slowdown, 2), text(factor, 2),
-            bench.ratio("slowdown", factor, slowdown if on_table else None), row.verdict if row else "-",
+            bench.slowdown_ratio(row, factor, slowdown if on_table else None), row.verdict if row else "-",
             row.name[:48] if row else "-"))
 
 
@@ -322,7 +331,7 @@ def print_job(bench, what, row, milliseconds, slowdown, more=""):
     predicted, factor = claims(row)
     bench.line(f"{what}: {text(milliseconds, 3)} ms, predicted {text(predicted, 3)}, ratio "
                f"{bench.ratio('time', predicted, milliseconds)}; slower {slowdown:.2f}, reported {text(factor, 2)}, "
-               f"ratio {bench.ratio('slowdown', factor, slowdown)}; {row.verdict if row else '-'}; {more}"
+               f"ratio {bench.slowdown_ratio(row, factor, slowdown)}; {row.verdict if row else '-'}; {more}"
                f"{row.name[:48] if row else '-'}")
 
 
@@ -360,6 +369,7 @@ def summary(bench):
         off = [abs(ratio - 1) for ratio in ratios]
         bench.line(f"{kind}, predicted / measured: {len(off)} numbers, {sum(o <= CLOSER for o in off)} within 10 %, "
                    f"{sum(o <= CLOSE for o in off)} within 20 %, worst {max(off, default=0):.0%}")
+    bench.line(f"slowdowns that are upper bounds: {bench.bounds['held']} hold, {bench.bounds['exceeded']} do not")
     bench.line(f"kernels: {len(bench.kernels)}, {len(bench.recorded)} of them recorded; called limited "
                f"{bench.limited} times; false alarms {len(bench.false_alarms)}")
     for alarm in bench.false_alarms:
