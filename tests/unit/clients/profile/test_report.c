@@ -753,14 +753,14 @@ static void a_pinned_table_should_be_managed(void **state)
  * are not evenly distributed are compared with the edge of the reach. */
 static void the_time_in_reach_is_of_the_plateau(void **state)
 {
-    const struct memory_facts *m = NULL;
     struct process p;
+    uint32_t at = 0;
 
     (void)state;
-    for (uint32_t i = 0; i < fp.memory_count; i++)
-        if (fp.memory[i].kind == MEMORY_HOST_PINNED)
-            m = &fp.memory[i];
-    assert_non_null(m);
+    while (at < fp.memory_count && fp.memory[at].kind != MEMORY_HOST_PINNED)
+        at++;
+    assert_true(at < fp.memory_count);
+    const struct memory_facts *const m = &fp.memory[at];
     const double plateau_ns = 128.0 * SAMPLED * ACCESSES / m->plateau_gbps.v;
     for (uint64_t bytes = 64 * MIB; bytes <= 32 * GIB; bytes *= 8) {
         write_job("random.rlt", "random", bytes, ACCESSES);
