@@ -6,7 +6,8 @@
  *   entries   finds the bytes that an entry translates, for each step of the sweeps
  *   refine    finds onset and saturation to the page
  *   sharing   makes rounds or pairs for each level until every SM is in a group (sharing_probes.c)
- *   confirm   measures onsets a second time (analysis/sharing/confirm.h)
+ *   confirm   measures onsets a second time (analysis/sharing/confirm.h) and, beside other
+ *             processes, makes the sweeps again
  *   sets      depth full: sets, ways, replacement, fill (analysis/structure)
  *   sides     depth full: the sides of the L2 (analysis/caches/sides.h)
  *   caches    depth full: the data caches and memory's latency (analysis/caches/hierarchy.h)
@@ -59,7 +60,7 @@ enum {
     BULK_SWEEP_FIRST = 64,
     SWEEP_PAGES = 8192,
     POINTS_AN_OCTAVE = 4,
-    MOST_SWEEPS = 4, /* limit of the sweeps of one range, of which two must agree */
+    MOST_SWEEPS = 4, /* limit of the sweeps of one range for each one that must be confirmed */
     FILLERS = 6      /* largest number of fillers of one step */
 };
 
@@ -111,9 +112,9 @@ static void add_points(struct probe_spec *spec, uint64_t first, uint64_t last)
     spec->points[spec->point_count++] = last;
 }
 
-/* Schedules the sweep from `first` to `last` pages, unless it is present and confirmed. Returns the
- * number of times that it was made. */
-static uint32_t add_sweep(const struct phase *p, uint64_t first, uint64_t last,
+/* Schedules the sweep from `first` to `last` pages if fewer than `wanted` are confirmed. Returns
+ * the number of times that it was made. */
+static uint32_t add_sweep(const struct phase *p, uint32_t wanted, uint64_t first, uint64_t last,
                           struct campaign_step *out)
 {
     uint32_t asked = 0;
@@ -125,8 +126,8 @@ static uint32_t add_sweep(const struct phase *p, uint64_t first, uint64_t last,
                                 .sm_count = 1,
                                 .sms = {p->sm}};
     add_points(spec, first, last);
-    out->spec_count +=
-        spec->point_count >= LEVELS_SWEEP_POINTS && !levels_find_sweep(p->set, spec, &asked);
+    out->spec_count += spec->point_count >= LEVELS_SWEEP_POINTS &&
+                       levels_count_sweeps(p->set, spec, &asked) < wanted;
     return asked;
 }
 
@@ -151,25 +152,40 @@ static enum status schedule_last_control(const struct phase *p, struct campaign_
     return schedule_control(p, 2, out);
 }
 
-static enum status schedule_sweeps(const struct phase *p, struct campaign_step *out)
+/* Schedules both sweeps if fewer than `wanted` of them are confirmed. */
+static enum status schedule_sweeps(const struct phase *p, uint32_t wanted,
+                                   struct campaign_step *out)
 {
     const uint64_t stride = levels_sweep_stride(&p->set->limits);
     uint64_t most = p->set->limits.range_bytes / stride;
 
     most = most < SWEEP_PAGES ? most : SWEEP_PAGES;
-    uint32_t asked = add_sweep(p, 1, most < LINE_SWEEP_PAGES ? most : LINE_SWEEP_PAGES, out);
+    uint32_t asked =
+        add_sweep(p, wanted, 1, most < LINE_SWEEP_PAGES ? most : LINE_SWEEP_PAGES, out);
     if (most > LINE_SWEEP_PAGES) {
-        const uint32_t more = add_sweep(p, BULK_SWEEP_FIRST, most, out);
+        const uint32_t more = add_sweep(p, wanted, BULK_SWEEP_FIRST, most, out);
         asked = more > asked ? more : asked;
     }
-    if (out->spec_count > 0 && asked >= MOST_SWEEPS)
+    if (out->spec_count > 0 && asked >= wanted * MOST_SWEEPS)
         return err_set(p->err, STATUS_DISTURBED,
                        "%u pairs of sweeps disagree about their common footprints, or rise without "
                        "a step",
                        asked);
-    describe(out, 0.05 * p->quick, "footprint sweep at %llu MiB",
-             (unsigned long long)(stride / MIB));
     return STATUS_OK;
+}
+
+static enum status schedule_first_sweeps(const struct phase *p, struct campaign_step *out)
+{
+    describe(out, 0.05 * p->quick, "footprint sweep at %llu MiB",
+             (unsigned long long)(levels_sweep_stride(&p->set->limits) / MIB));
+    return schedule_sweeps(p, 1, out);
+}
+
+/* Each conclusion about a level is confirmed by a second probe, and only a second sweep can confirm
+ * that no level is missing. */
+static enum status schedule_last_sweeps(const struct phase *p, struct campaign_step *out)
+{
+    return observation_set_is_shared(p->set) ? schedule_sweeps(p, 2, out) : STATUS_OK;
 }
 
 /* Returns whether the step has this probe already. Two similar levels, or two paths, may need the
@@ -407,11 +423,12 @@ static const struct {
 } phases[] = {
     {schedule_first_control, DEPTH_QUICK,
      .message = "whether other processes take translations away"},
-    {schedule_sweeps, DEPTH_QUICK, .message = ""},
+    {schedule_first_sweeps, DEPTH_QUICK, .message = ""},
     {schedule_entries, DEPTH_QUICK, .message = ""},
     {schedule_refinements, DEPTH_QUICK, .message = ""},
     {schedule_sharing, DEPTH_QUICK, .message = ""},
     {schedule_confirmations, DEPTH_QUICK, .message = "what was found, once more"},
+    {schedule_last_sweeps, DEPTH_QUICK, .message = "beside other processes, the sweeps once more"},
     {schedule_last_control, DEPTH_QUICK,
      .message = "whether other processes take translations away"},
     {schedule_traces, DEPTH_FULL, .message = ""},

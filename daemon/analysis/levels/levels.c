@@ -169,19 +169,19 @@ static bool is_borne_out(const struct observation_set *set, const struct observa
     return alone;
 }
 
-const struct observation *levels_find_sweep(const struct observation_set *set,
-                                            const struct probe_spec *spec, uint32_t *asked)
+uint32_t levels_count_sweeps(const struct observation_set *set, const struct probe_spec *spec,
+                             uint32_t *asked)
 {
-    const struct observation *found = NULL;
+    uint32_t count = 0;
+
     *asked = 0;
     for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));) {
         if (!levels_same_walk(&o->spec, spec))
             continue;
         *asked += 1;
-        if (!found && is_borne_out(set, o))
-            found = o;
+        count += is_borne_out(set, o);
     }
-    return found;
+    return count;
 }
 
 bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_limits *limits,

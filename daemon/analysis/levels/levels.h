@@ -40,14 +40,14 @@ bool levels_entry_test(const struct level_bracket *bracket, const struct gpu_lim
 
 /* Returns whether kind, stride and points are equal. */
 bool levels_same_walk(const struct probe_spec *a, const struct probe_spec *b);
-/* Returns the first sweep like `spec` that other sweeps confirm, or NULL. Two sweeps with common
+/* Returns the number of sweeps like `spec` that other sweeps confirm. Two sweeps with common
  * footprints must agree about each of them, by the median of one and the spread of the other. A
  * sweep that continues another one is walked over other lines of memory, at other distances; the
  * smallest common footprint corrects for that. A sweep without common footprints confirms itself.
  * Beside other processes, the steps of a sweep must also explain all its rises (sweep.h).
  * `*asked` is the number of sweeps like `spec`. Levels are read from confirmed sweeps only. */
-const struct observation *levels_find_sweep(const struct observation_set *set,
-                                            const struct probe_spec *spec, uint32_t *asked);
+uint32_t levels_count_sweeps(const struct observation_set *set, const struct probe_spec *spec,
+                             uint32_t *asked);
 
 /* Returns the first CHASE observation with this stride and these points, or NULL. */
 const struct observation *levels_find_chase(const struct observation_set *set,

@@ -397,6 +397,30 @@ static void beside_others_there_are_no_fillers(void **state)
     observation_set_free(&set);
 }
 
+static size_t count_sweeps(uint32_t others)
+{
+    struct paper_gpu gpu;
+    struct observation_set set;
+    size_t count = 0;
+
+    paper_gpu_init(&gpu);
+    paper_gpu_begin(&gpu, &set);
+    set.others = others;
+    assert_int_equal(paper_gpu_measure(&gpu, DEPTH_QUICK, NULL, NULL, &set), STATUS_OK);
+    for (const struct observation *o = NULL; (o = observation_next(&set, o, PROBE_CHASE));)
+        count += o->spec.point_count >= LEVELS_SWEEP_POINTS;
+    observation_set_free(&set);
+    return count;
+}
+
+/* Only a second sweep can confirm that no level is missing. */
+static void beside_others_each_sweep_is_made_twice(void **state)
+{
+    (void)state;
+    assert_true(count_sweeps(0) > 0);
+    assert_int_equal(count_sweeps(1), 2 * count_sweeps(0));
+}
+
 /* Returns whether all SMs read device memory at random. A read by one group and the warm-up do
  * not count. */
 static bool is_region_read(const struct probe_spec *spec)
@@ -510,6 +534,7 @@ int main(void)
         cmocka_unit_test(other_kinds_of_access_are_asked_at_full),
         cmocka_unit_test(fillers_are_probes_of_later_phases),
         cmocka_unit_test(beside_others_there_are_no_fillers),
+        cmocka_unit_test(beside_others_each_sweep_is_made_twice),
         cmocka_unit_test(regions_that_disagree_are_read_again),
         cmocka_unit_test(any_gpu_ends),
         cmocka_unit_test(rubbish_ends),
