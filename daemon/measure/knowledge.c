@@ -28,11 +28,25 @@ static bool is_confirmed(const struct knowledge *k, const struct fingerprint *me
                           !fingerprint_contradicts(&k->suspect, measured, reason));
 }
 
+/* Returns whether this measurement found a level, with its reach and its SMs, that is missing in
+ * the known results, and no full measurement made these results. Other work can hide a level from a
+ * quick measurement. It cannot make a second measurement find the same reach and the same groups of
+ * a level that does not exist. */
+static bool adds_level(const struct fingerprint *known, const struct fingerprint *measured)
+{
+    bool complete = true;
+
+    for (uint32_t i = 0; i < measured->level_count; i++)
+        complete = complete && IS_KNOWN(measured->levels[i].reach_bytes) &&
+                   measured->levels[i].shared_by != SHARED_UNKNOWN;
+    return complete && known->depth < DEPTH_FULL && measured->level_count > known->level_count;
+}
+
 static enum status knowledge_replace(struct knowledge *k, const struct fingerprint *measured,
                                      bool quiet, const char *reason, struct fingerprint *out,
                                      struct err *err)
 {
-    if (!k->doubted && !quiet)
+    if (!k->doubted && !quiet && !adds_level(k->known, measured))
         return err_set(
             err, STATUS_DISTURBED,
             "the measurement ran beside other work and contradicts the stored results: %s", reason);

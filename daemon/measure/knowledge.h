@@ -4,7 +4,8 @@
  * measurement that contradicts them is not accepted alone. Beside other work on the GPU, a level or
  * a group can look like another, even twice in the same way. So the measurement is repeated. The
  * second measurement replaces all known results only if both measurements were quiet, agree with
- * each other, and leave no further level open.
+ * each other, and leave no further level open. Beside other work, the second measurement replaces
+ * results of depth quick that lack a level, if both measurements found that level completely.
  *
  * A measurement that finds no reach is repeated too, because another measurement may find a reach.
  * If no reach of the GPU is known, two quiet measurements in a row that agree are an answer. The

@@ -188,6 +188,49 @@ static void two_open_levels_confirm_nothing(void **state)
         assert_int_equal(join(&fp), STATUS_DISTURBED);
 }
 
+/* Makes a fingerprint of two complete levels. The SMs form `groups` groups. */
+static struct fingerprint two_levels(uint32_t entries, uint32_t groups)
+{
+    struct fingerprint fp = measured(16);
+
+    fp.depth = DEPTH_FULL;
+    fp.level_count = 2;
+    fp.levels[1] = measured(entries).levels[0];
+    fp.levels[1].level = 2;
+    fp.levels[0].shared_by = SHARED_SM;
+    fp.levels[1].shared_by = SHARED_GROUP;
+    fp.levels[1].sharing.group_count = groups;
+    for (uint32_t sm = 0; sm < fp.gpu.sm_count; sm++)
+        fp.levels[1].sharing.group_of_sm[sm] = (uint16_t)(sm % groups);
+    return fp;
+}
+
+/* A first start beside other work served results without level 2, whose windows level is level 1.
+ * Two measurements that find level 2 alike replace them beside the same work. */
+static void beside_a_load_a_hidden_level_is_added(void **state)
+{
+    const struct fingerprint fp = two_levels(64, 2), other = two_levels(64, 4);
+    struct fingerprint open = two_levels(64, 2);
+
+    (void)state;
+    known.depth = DEPTH_QUICK;
+    known.beyond.probed_bytes = GIB;
+    assert_int_equal(knowledge_join(&k, &fp, false, &out, NULL), STATUS_DISTURBED);
+    assert_int_equal(knowledge_join(&k, &other, false, &out, NULL), STATUS_DISTURBED);
+    assert_int_equal(knowledge_join(&k, &fp, false, &out, NULL), STATUS_DISTURBED);
+    assert_int_equal(knowledge_join(&k, &fp, false, &out, NULL), STATUS_OK);
+    assert_int_equal(out.level_count, 2);
+    /* A level that is not complete is not enough, nor is a level that a full measurement did not
+     * find. */
+    open.levels[1].shared_by = SHARED_UNKNOWN;
+    k = (struct knowledge){.known = &known};
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(knowledge_join(&k, &open, false, &out, NULL), STATUS_DISTURBED);
+    known.depth = DEPTH_FULL;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(knowledge_join(&k, &fp, false, &out, NULL), STATUS_DISTURBED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +244,7 @@ int main(void)
         cmocka_unit_test_setup(what_a_check_doubts_falls_at_once, setup),
         cmocka_unit_test_setup(beside_a_load_nothing_is_replaced, setup),
         cmocka_unit_test_setup(two_open_levels_confirm_nothing, setup),
+        cmocka_unit_test_setup(beside_a_load_a_hidden_level_is_added, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
