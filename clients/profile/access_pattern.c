@@ -10,7 +10,8 @@
 enum {
     FAR_SHARE = 10, /* a class is at random if more than one in ten pairs is far */
     SLACK = 2,      /* a pair may be at twice its expected distance */
-    DRIFT = 100     /* the distance of two warps may change by one part in a hundred of the span */
+    DRIFT = 100,    /* the distance of two warps may change by one part in a hundred of the span */
+    DIGIT_BITS = 11 /* of the numbers by which records are sorted */
 };
 
 /* The first line of each record, from which neighbors are found. */
@@ -19,7 +20,6 @@ struct first_line {
     uint64_t block;
     uint32_t warp;
     uint32_t class;
-    uint32_t sequence; /* position in the trace */
 };
 
 struct reading {
@@ -178,8 +178,8 @@ static enum status add_record(struct reading *g, struct err *err)
         add_line(c, address, bytes, g->granule);
         c->runs += begins_run(r, i);
         if (i == 0)
-            g->firsts[p->records] = (struct first_line){
-                address, r->block, r->warp, (uint32_t)(c - p->classes), (uint32_t)p->records};
+            g->firsts[p->records] =
+                (struct first_line){address, r->block, r->warp, (uint32_t)(c - p->classes)};
     }
     p->records++;
     p->records_of[r->kind][r->width_log2]++;
@@ -189,18 +189,60 @@ static enum status add_record(struct reading *g, struct err *err)
 
 /* ---- neighbors ---- */
 
-static int by_warp_of_class(const void *a, const void *b)
-{
-    const struct first_line *const x = a;
-    const struct first_line *const y = b;
+/* The numbers by which records are sorted, the most important last. */
+enum sort_by { BY_BLOCK, BY_WARP, BY_CLASS, SORTS };
 
-    if (x->class != y->class)
-        return x->class < y->class ? -1 : 1;
-    if (x->warp != y->warp)
-        return x->warp < y->warp ? -1 : 1;
-    if (x->block != y->block)
-        return x->block < y->block ? -1 : 1;
-    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+static inline uint64_t sort_number(const struct first_line *f, enum sort_by by)
+{
+    return by == BY_BLOCK ? f->block : by == BY_WARP ? f->warp : f->class;
+}
+
+/* Copies the records, sorted by the digit at `shift`. Equal records keep their order. */
+static void sort_by_digit(const struct first_line *from, struct first_line *to, uint64_t count,
+                          enum sort_by by, int shift)
+{
+    enum { DIGITS = 1 << DIGIT_BITS };
+    uint64_t next[DIGITS + 1] = {0};
+
+    for (uint64_t i = 0; i < count; i++)
+        next[(sort_number(&from[i], by) >> shift) % DIGITS + 1]++;
+    for (int k = 0; k < DIGITS; k++)
+        next[k + 1] += next[k];
+    for (uint64_t i = 0; i < count; i++)
+        to[next[(sort_number(&from[i], by) >> shift) % DIGITS]++] = from[i];
+}
+
+/* Returns the largest number if the records are not in its order, otherwise 0. */
+static uint64_t largest_unsorted(const struct first_line *firsts, uint64_t count, enum sort_by by)
+{
+    uint64_t largest = 0;
+    bool sorted = true;
+
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t number = sort_number(&firsts[i], by);
+        sorted = sorted && number >= largest;
+        largest = number > largest ? number : largest;
+    }
+    return sorted ? 0 : largest;
+}
+
+/* Sorts the records by class, by warp, by block, and then in the order of the trace. */
+static bool sort_by_class(struct reading *g)
+{
+    const uint64_t count = g->p->records;
+    struct first_line *other = malloc(count * sizeof(*other));
+
+    for (enum sort_by by = BY_BLOCK; other && by < SORTS; by++) {
+        const uint64_t largest = largest_unsorted(g->firsts, count, by);
+        for (int shift = 0; shift < 64 && largest >> shift > 0; shift += DIGIT_BITS) {
+            struct first_line *const from = g->firsts;
+            sort_by_digit(from, other, count, by, shift);
+            g->firsts = other;
+            other = from;
+        }
+    }
+    free(other);
+    return other != NULL;
 }
 
 /* Compares the accesses [begin, middle) of a warp of one block with those of the same warp of the
@@ -236,15 +278,16 @@ static uint64_t warp_end(const struct first_line *firsts, uint64_t begin, uint64
     return end;
 }
 
-static void compare_neighbors(struct reading *g, const uint32_t grid[3])
+static enum status compare_neighbors(struct reading *g, const uint32_t grid[3], struct err *err)
 {
     struct access_pattern *const p = g->p;
     const double blocks = (double)grid[0] * grid[1] * grid[2];
     uint64_t begin = 0;
 
-    if (!g->firsts)
-        return;
-    qsort(g->firsts, p->records, sizeof(*g->firsts), by_warp_of_class);
+    if (p->records == 0)
+        return STATUS_OK;
+    if (!sort_by_class(g))
+        return no_memory(err);
     for (uint64_t end; begin < p->records; begin = end) {
         end = warp_end(g->firsts, begin, p->records);
         if (end < p->records && g->firsts[end].class == g->firsts[begin].class &&
@@ -256,6 +299,7 @@ static void compare_neighbors(struct reading *g, const uint32_t grid[3])
         struct access_class *const c = &p->classes[i];
         c->random = c->pairs == 0 || FAR_SHARE * c->far_pairs > c->pairs;
     }
+    return STATUS_OK;
 }
 
 /* ---- public functions ---- */
@@ -274,7 +318,7 @@ enum status access_pattern_read(FILE *in, const struct place_map *map, const uin
     while (reader && s == STATUS_OK && rlt_read(reader, &g.record, &own))
         s = add_record(&g, &own);
     if (own.status == STATUS_OK)
-        compare_neighbors(&g, grid);
+        (void)compare_neighbors(&g, grid, &own);
     if (reader)
         out->left_out = rlt_tables(reader)->left_out;
     rlt_reader_free(reader);
