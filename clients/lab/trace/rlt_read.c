@@ -259,15 +259,16 @@ static bool read_record(struct rlt_reader *r, struct cursor *c, struct rlt_recor
 bool rlt_read(struct rlt_reader *r, struct rlt_record *out, struct err *err)
 {
     struct cursor c;
-    *err = (struct err){0};
     while (r->at == r->end && !r->ended) {
         if (r->run_left > 0)
             return damaged(r, err, "a run of records exceeds its chunk");
         if (!next_chunk(r, err))
             return false;
     }
-    if (r->ended)
+    if (r->ended) {
+        *err = (struct err){0};
         return false;
+    }
     c = (struct cursor){r->at, r->end};
     if (r->run_left == 0 && !read_run(r, &c, err))
         return false;
