@@ -111,7 +111,6 @@ struct walk_list {
 };
 
 struct group {
-    uint64_t at_ps;    /* time at which `first` issues */
     uint64_t ready_ps; /* time at which the first pending walk ends */
     uint32_t first;    /* position of the SM that issues next */
     uint32_t sm_count;
@@ -129,6 +128,12 @@ struct sm {
     bool is_stalled;    /* its next access waits for a slot for a walk */
 };
 
+/* The time at which the first SM of a group issues. */
+struct turn {
+    uint64_t at_ps;
+    uint32_t group;
+};
+
 struct simulation {
     const struct miss_queue *queue;
     const struct stream *s;
@@ -138,10 +143,10 @@ struct simulation {
     uint64_t walk_ps;   /* time between two walks of the groups that make accesses */
     uint64_t server_ps; /* time at which the walker of the GPU is free */
     uint32_t heap_count;
-    uint16_t heap[REACH_MAX_SMS]; /* groups by at_ps; the earliest group is the root */
+    struct turn heap[REACH_MAX_SMS]; /* the earliest turn is the root */
     struct sm sms[REACH_MAX_SMS];
-    struct group groups[REACH_MAX_SMS];
-    uint32_t units[]; /* units of the accesses, sorted by SM */
+    struct group *groups;
+    uint32_t *units; /* units of the accesses, sorted by SM */
 };
 
 static uint16_t *listed(struct group *g, uint32_t entry)
@@ -318,22 +323,20 @@ static uint32_t first_position(const struct group *g)
     return first;
 }
 
-static bool is_before(const struct simulation *x, uint16_t a, uint16_t b)
+static bool is_before(struct turn a, struct turn b)
 {
-    const uint64_t first = x->groups[a].at_ps;
-    const uint64_t second = x->groups[b].at_ps;
-    return first < second || (first == second && a < b);
+    return a.at_ps < b.at_ps || (a.at_ps == b.at_ps && a.group < b.group);
 }
 
 /* Restores the heap after its root has become later. */
 static void sift_down(struct simulation *x)
 {
-    const uint16_t moved = x->heap[0];
+    const struct turn moved = x->heap[0];
     uint32_t at = 0;
     for (uint32_t child = 1; child < x->heap_count; child = 2 * at + 1) {
-        if (child + 1 < x->heap_count && is_before(x, x->heap[child + 1], x->heap[child]))
+        if (child + 1 < x->heap_count && is_before(x->heap[child + 1], x->heap[child]))
             child++;
-        if (is_before(x, moved, x->heap[child]))
+        if (is_before(moved, x->heap[child]))
             break;
         x->heap[at] = x->heap[child];
         at = child;
@@ -344,12 +347,12 @@ static void sift_down(struct simulation *x)
 static void run_simulation(struct simulation *x)
 {
     while (x->heap_count > 0) {
-        const uint32_t id = x->heap[0];
+        const uint32_t id = x->heap[0].group;
         struct group *g = &x->groups[id];
         issue_access(x, g, id);
         g->first = first_position(g);
-        g->at_ps = g->next_ps[g->first];
-        if (g->at_ps == NEVER)
+        x->heap[0].at_ps = g->next_ps[g->first];
+        if (x->heap[0].at_ps == NEVER)
             x->heap[0] = x->heap[--x->heap_count];
         sift_down(x);
     }
@@ -388,7 +391,7 @@ static void set_groups(struct simulation *x, const struct sim_desc *machine,
     for (uint32_t i = 0; i < last->instance_count; i++) {
         x->groups[i].ready_ps = NEVER;
         if (x->groups[i].sm_count > 0)
-            x->heap[x->heap_count++] = (uint16_t)i;
+            x->heap[x->heap_count++].group = i;
     }
 }
 
@@ -397,10 +400,18 @@ enum status miss_queue_count(const struct miss_queue *q, const struct sim_desc *
                              uint64_t *walks, struct err *err)
 {
     const struct sim_level *last = &machine->levels[machine->level_count - 1];
-    struct simulation *x = calloc(1, sizeof *x + s->count * sizeof x->units[0]);
-    if (!x)
-        return err_set(err, STATUS_NO_MEMORY,
-                       "cannot allocate %zu accesses: out of memory; sample fewer warps", s->count);
+    struct simulation *x = calloc(1, sizeof *x);
+    struct group *groups = calloc(last->instance_count, sizeof *groups);
+    uint32_t *units = malloc((to - from) * sizeof *units);
+    enum status status = STATUS_OK;
+    if (!x || !groups || !units) {
+        status =
+            err_set(err, STATUS_NO_MEMORY,
+                    "cannot allocate %zu accesses: out of memory; sample fewer warps", s->count);
+        goto out;
+    }
+    x->groups = groups;
+    x->units = units;
     x->queue = q;
     x->s = s;
     x->mmu = mmu;
@@ -413,6 +424,9 @@ enum status miss_queue_count(const struct miss_queue *q, const struct sim_desc *
     set_groups(x, machine, last);
     run_simulation(x);
     *walks = x->walked;
+out:
+    free(units);
+    free(groups);
     free(x);
-    return STATUS_OK;
+    return status;
 }
