@@ -204,6 +204,7 @@ static const size_t plan_offsets[] = {
     offsetof(struct reach_job, reserve_bytes),
     offsetof(struct reach_job, accesses),
     offsetof(struct reach_job, launch_us),
+    offsetof(struct reach_job, first_launch_us),
     offsetof(struct reach_job, no_sm_binding),
     offsetof(struct reach_job, single_pass),
     offsetof(struct reach_job, input_bytes),
@@ -216,6 +217,8 @@ static const size_t plan_offsets[] = {
     offsetof(struct reach_job, scattered),
     offsetof(struct reach_job, concentration),
     offsetof(struct reach_job, window_concentration),
+    offsetof(struct reach_job, lines),
+    offsetof(struct reach_job, line_concentration),
     offsetof(struct reach_job, windows),
     offsetof(struct reach_job, granularity_bytes),
 };

@@ -467,7 +467,8 @@ struct reach_job {
     /* The size of one access, at most 1 MiB. The default is 128 bytes. */
     uint32_t element_bytes;
     /* The number of bytes that memory moves for one access, at most 1 MiB. The default is the
-     * element, rounded up to 32 bytes. Throughputs count these bytes. */
+     * mean size of the sectors of 32 bytes that an element touches if elements follow one
+     * another: 32 for 8 bytes, 72 for 44 bytes. Throughputs count these bytes. */
     uint32_t transaction_bytes;
     /* The size of further memory that all SMs access at random. The size is subtracted from
      * every window and every scope. */
@@ -480,6 +481,10 @@ struct reach_job {
      * wait for the slowest window. The default is an assumption. The parameter has an effect
      * only with accesses. 0 means 10. */
     double launch_us;
+    /* The time in microseconds of a batch of few accesses, from launch to launch. It replaces
+     * launch_us for the first launch of a batch, and includes the latency of memory. The default
+     * is launch_us. The parameter has an effect only with accesses. */
+    double first_launch_us;
     /* True if work cannot be bound to SMs. */
     bool no_sm_binding;
     /* True if the input cannot be read again. */
@@ -523,6 +528,15 @@ struct reach_job {
      * too, so the larger of this number and concentration counts for the pages. By default each
      * window receives accesses in proportion to its size. */
     double window_concentration;
+    /* The mean number of different lines of 128 bytes per access, among accesses that are near
+     * in time. It is small if accesses fall on adjacent or equal elements: 1 / 16 for elements
+     * of 8 bytes in order. The parameter counts for reads of one allocation. The default follows
+     * from the element: elements are apart from one another. */
+    double lines;
+    /* How unequally often lines of 128 bytes are read, like concentration for pages. The L2
+     * keeps lines that are read often. The parameter counts for reads of one allocation. By
+     * default every read comes from memory. */
+    double line_concentration;
     /* The number of windows. The default is the smallest number that the reach allows. */
     uint32_t windows;
     /* Window bounds are multiples of this size, as in placement. With several allocations the
@@ -663,7 +677,8 @@ struct reach_explain_request {
     /* The size of one access, at most 1 MiB. The default is 128 bytes. */
     uint32_t element_bytes;
     /* The number of bytes that memory moves for one access, at most 1 MiB. The default is the
-     * element, rounded up to 32 bytes. Throughputs count these bytes. */
+     * mean size of the sectors of 32 bytes that an element touches if elements follow one
+     * another: 32 for 8 bytes, 72 for 44 bytes. Throughputs count these bytes. */
     uint32_t transaction_bytes;
     /* 1 minus the share of the memory in physically contiguous frames of contiguity.frame_bytes.
      * A large allocation on an idle GPU is contiguous, and memory mapped from small handles is

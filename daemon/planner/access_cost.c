@@ -18,6 +18,8 @@ enum { FACTOR_BYTES = 32, UNMEASURED_FACTOR = 2 };
  * this factor. A faster point shows the time of memory. */
 static const double VISIBLE = 1.02;
 
+static const double LINE_BYTES = FINGERPRINT_CURVE_BYTES;
+
 static double ns_of(uint32_t transaction_bytes, double gbps)
 {
     return transaction_bytes / gbps;
@@ -42,12 +44,14 @@ static uint32_t measured_count(const struct throughput *t)
 
 static struct measured measured_at(const struct throughput *t, uint32_t k)
 {
-    const struct access_rate *r = k > 0 ? &t->rates[k - 1] : NULL;
+    const struct access_rate *r;
 
-    return r ? (struct measured){r->access, r->transaction_bytes, r->plateau_gbps.v, r->points,
-                                 r->point_count}
-             : (struct measured){ACCESS_READ, FINGERPRINT_CURVE_BYTES, t->plateau_gbps.v, t->curve,
+    if (k == 0)
+        return (struct measured){ACCESS_READ, FINGERPRINT_CURVE_BYTES, t->plateau_gbps.v, t->curve,
                                  t->curve_count};
+    r = &t->rates[k - 1];
+    return (struct measured){r->access, r->transaction_bytes, r->plateau_gbps.v, r->points,
+                             r->point_count};
 }
 
 static void add_point(struct access_cost_series *s, uint64_t reach_bytes, uint64_t bytes, double ns)
@@ -186,6 +190,9 @@ void access_cost_read(const struct throughput *t, const struct reach_limit *limi
 
     out->basis = BASIS_NONE;
     out->transaction_bytes = transaction_bytes;
+    out->element_bytes = 0;
+    out->lines = 0;
+    out->moved_bytes = transaction_bytes;
     out->reach_bytes = limit->observed ? limit->reach_bytes : 0;
     out->in_reach_ns = UNKNOWN_F64(REASON_NOT_MEASURED);
     out->stream_ns = IS_KNOWN(plateau) && plateau.v > 0 ? 1 / plateau.v : 0;
@@ -195,6 +202,88 @@ void access_cost_read(const struct throughput *t, const struct reach_limit *limi
     out->scattering = KNOWN_F64(1);
     combine(t, access, out);
     find_clear(t, out);
+}
+
+uint64_t access_cost_touched_bytes(uint32_t element_bytes, uint32_t unit_bytes)
+{
+    const uint32_t power = element_bytes & -element_bytes;
+
+    return (uint64_t)element_bytes + unit_bytes - (power < unit_bytes ? power : unit_bytes);
+}
+
+static double measured_ns(const struct throughput *t, uint32_t k)
+{
+    const struct measured m = measured_at(t, k);
+
+    return ns_of(m.transaction_bytes, m.plateau_gbps);
+}
+
+/* Returns the nanoseconds of one further line of a read, without its sectors; 0 if not known. */
+static double further_line_ns(const struct throughput *t)
+{
+    const struct neighbors sector = find_neighbors(t, ACCESS_READ, ACCESS_COST_SECTOR_BYTES);
+    const struct neighbors longer = find_neighbors(t, ACCESS_READ, FINGERPRINT_CURVE_BYTES + 1);
+    double line;
+    double each;
+
+    if (sector.low == NO_NEIGHBOR || sector.low != sector.high || longer.high == NO_NEIGHBOR ||
+        !(t->plateau_gbps.v > 0))
+        return 0;
+    line = measured_ns(t, 0);
+    each = (measured_ns(t, longer.high) - line) /
+           (measured_at(t, longer.high).transaction_bytes - LINE_BYTES);
+    each -= fmax(0, line - measured_ns(t, sector.low)) / (LINE_BYTES - ACCESS_COST_SECTOR_BYTES);
+    return fmax(0, each * LINE_BYTES);
+}
+
+/* Returns the nanoseconds of an aligned read of these bytes, between two measured sizes. */
+static double aligned_read_ns(const struct throughput *t, double bytes)
+{
+    const struct neighbors n = find_neighbors(t, ACCESS_READ, (uint32_t)bytes);
+    double low;
+    double from;
+
+    if (n.low == NO_NEIGHBOR)
+        return measured_ns(t, n.high);
+    low = measured_ns(t, n.low);
+    from = measured_at(t, n.low).transaction_bytes;
+    if (n.high == NO_NEIGHBOR)
+        return low * bytes / from;
+    if (n.high == n.low)
+        return low;
+    return low + (bytes - from) / (measured_at(t, n.high).transaction_bytes - from) *
+                     (measured_ns(t, n.high) - low);
+}
+
+void access_cost_add_lines(struct access_cost *p, const struct throughput *t, enum access access,
+                           uint32_t element_bytes)
+{
+    const double touched =
+        (double)access_cost_touched_bytes(element_bytes, FINGERPRINT_CURVE_BYTES);
+
+    p->element_bytes = element_bytes;
+    p->lines = 0;
+    if (access != ACCESS_READ || !IS_KNOWN(p->in_reach_ns) ||
+        p->transaction_bytes != access_cost_touched_bytes(element_bytes, ACCESS_COST_SECTOR_BYTES))
+        return;
+    p->lines = touched / FINGERPRINT_CURVE_BYTES;
+    p->in_reach_ns.v +=
+        (p->lines - fmax(1, p->transaction_bytes / LINE_BYTES)) * further_line_ns(t);
+}
+
+void access_cost_share_lines(struct access_cost *p, const struct throughput *t, double lines)
+{
+    const double of_line = p->transaction_bytes / (p->lines * LINE_BYTES);
+    const double apart = fmin(1, lines);
+    double bytes;
+
+    if (!(lines > 0) || !(lines < p->lines))
+        return;
+    bytes = lines * LINE_BYTES * (1 - pow(1 - of_line, p->lines / lines)) / apart;
+    p->in_reach_ns.v = apart * (aligned_read_ns(t, bytes) +
+                                (lines / apart - fmax(1, bytes / LINE_BYTES)) * further_line_ns(t));
+    p->lines = lines;
+    p->moved_bytes = bytes * apart;
 }
 
 struct maybe_f64 access_cost_gbps(struct maybe_f64 ns, uint32_t transaction_bytes)

@@ -12,7 +12,7 @@
 #include "planner/basis.h"
 #include "planner/reach_limit.h"
 
-enum { ACCESS_COST_MAX_POINTS = FINGERPRINT_MAX_CURVE + 1 };
+enum { ACCESS_COST_MAX_POINTS = FINGERPRINT_MAX_CURVE + 1, ACCESS_COST_SECTOR_BYTES = 32 };
 
 struct access_cost_point {
     uint64_t bytes;
@@ -37,7 +37,11 @@ struct access_cost_source {
 struct access_cost {
     enum basis basis;
     uint32_t transaction_bytes;
-    uint64_t reach_bytes;         /* reach of one group; 0 if no limit was seen */
+    uint32_t element_bytes; /* of access_cost_add_lines; 0 without it */
+    double lines;           /* lines that one access touches; 0 without access_cost_add_lines, or if
+                               they are not counted */
+    double moved_bytes;     /* of sectors per access */
+    uint64_t reach_bytes;   /* reach of one group; 0 if no limit was seen */
     struct maybe_f64 scattering;  /* translation relative to the measured accesses, which are in
                                      contiguous memory */
     struct maybe_f64 in_reach_ns; /* nanoseconds of one access within the reach */
@@ -58,6 +62,23 @@ struct access_cost {
 /* Computes the cost from the rates. `transaction_bytes` must be above 0. */
 void access_cost_read(const struct throughput *t, const struct reach_limit *limit,
                       enum access access, uint32_t transaction_bytes, struct access_cost *out);
+
+/* Returns the mean bytes of the aligned units of `unit_bytes`, a power of two, that an element
+ * touches. Elements of this size follow one another in memory, so their first bytes lie at all
+ * multiples of the largest power of two that divides the element. */
+uint64_t access_cost_touched_bytes(uint32_t element_bytes, uint32_t unit_bytes);
+
+/* Adds the cost of lines to reads, if the transaction is what an element of this size touches in
+ * sectors. Such an element lies in more lines than an aligned read of the same size. A further
+ * line takes the time of a line of a long read without its sectors, or no time if reads of a
+ * sector, a line and several lines were not measured. */
+void access_cost_add_lines(struct access_cost *p, const struct throughput *t, enum access access,
+                           uint32_t element_bytes);
+
+/* Sets the cost of reads that touch only this number of different lines per access, because
+ * accesses near in time share lines. The sectors of a line are touched at random. Has no effect if
+ * `lines` is 0 or not below p->lines. */
+void access_cost_share_lines(struct access_cost *p, const struct throughput *t, double lines);
 
 /* Returns the GB/s of accesses that take `ns` each. */
 struct maybe_f64 access_cost_gbps(struct maybe_f64 ns, uint32_t transaction_bytes);

@@ -56,6 +56,7 @@ static void expect(struct explaining *e)
 
     access_cost_read(&e->fp->throughput, &e->limit, e->request->access, out->transaction_bytes,
                      &cost);
+    access_cost_add_lines(&cost, &e->fp->throughput, e->request->access, out->element_bytes);
     out->basis = basis_of_origin(e->fp, cost.basis);
     out->in_reach_gbps = access_cost_gbps(cost.in_reach_ns, out->transaction_bytes);
     out->naive_contiguous_gbps = naive_gbps(e, &cost, 0);

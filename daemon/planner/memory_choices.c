@@ -285,6 +285,7 @@ static void add_device_alone(struct advising *a, const char *why_not)
     char rate[FORMAT_RATE_BYTES];
 
     access_cost_read(t, &none, a->request->access, a->out->transaction_bytes, &cost);
+    access_cost_add_lines(&cost, t, a->request->access, a->out->element_bytes);
     a->device_gbps = gbps_at(&cost, a->request->bytes);
     if (t->curve_count == 0 || !IS_KNOWN(a->device_gbps)) {
         leave_out(a, MEMORY_DEVICE, "", "%.190s", why_not);

@@ -82,7 +82,8 @@ static const struct param rows[] = {
               [PLANNER_FIT] = ONE(fit_request, element_bytes)}},
     {"transaction", PARAM_ACCESS_SIZE, "bytes", .most = STRATEGY_MAX_TRANSACTION,
      .about = "The number of bytes that memory moves for one access, at most 1 MiB. The default is "
-              "the element, rounded up to 32 bytes. Throughputs count these bytes.",
+              "the mean size of the sectors of 32 bytes that an element touches if elements follow "
+              "one another: 32 for 8 bytes, 72 for 44 bytes. Throughputs count these bytes.",
      .uses = {[PLANNER_PLAN] = EACH(job_allocation, transaction_bytes),
               [PLANNER_EXPLAIN] = ONE(explain_request, transaction_bytes)}},
     {"reserve", PARAM_SIZE, "bytes",
@@ -106,6 +107,12 @@ static const struct param rows[] = {
               "an effect only with accesses.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, launch_us),
               [PLANNER_MEMORY] = ONE(memory_request, launch_us)}},
+    {"first_launch_us", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
+     .about =
+         "The time in microseconds of a batch of few accesses, from launch to launch. It replaces "
+         "launch_us for the first launch of a batch, and includes the latency of memory. The "
+         "default is launch_us. The parameter has an effect only with accesses.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, first_launch_us)}},
     {"no_sm_binding", PARAM_FLAG, .by_default = "false",
      .about = "True if work cannot be bound to SMs.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, no_sm_binding)}},
@@ -171,6 +178,19 @@ static const struct param rows[] = {
               "are accessed unequally too, so the larger of this number and concentration counts "
               "for the pages. By default each window receives accesses in proportion to its size.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, window_concentration)}},
+    {"lines", PARAM_REAL, "n", .most = STRATEGY_MAX_TRANSACTION,
+     .about =
+         "The mean number of different lines of 128 bytes per access, among accesses that are "
+         "near in time. It is small if accesses fall on adjacent or equal elements: 1 / 16 for "
+         "elements of 8 bytes in order. The parameter counts for reads of one allocation. The "
+         "default follows from the element: elements are apart from one another.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, lines)}},
+    {"line_concentration", PARAM_REAL, "c", .most = 1,
+     .about =
+         "How unequally often lines of 128 bytes are read, like concentration for pages. The L2 "
+         "keeps lines that are read often. The parameter counts for reads of one allocation. "
+         "By default every read comes from memory.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, line_concentration)}},
     {"windows", PARAM_COUNT, "n", .most = PLACEMENT_MAX_WINDOWS,
      .about = "The number of windows. The default is the smallest number that the reach allows.",
      .uses = {[PLANNER_PLACEMENT] = ONE(placement_request, windows),

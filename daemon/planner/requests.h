@@ -30,6 +30,7 @@ struct job_request {
     uint64_t reserve_bytes;
     uint64_t accesses; /* number of items, not of accesses */
     double launch_us;
+    double first_launch_us;
     bool no_sm_binding;
     bool single_pass;
     double input_bytes;
@@ -42,6 +43,8 @@ struct job_request {
     double scattered; /* 1 less the parameter `contiguous` */
     double concentration;
     double window_concentration;
+    double lines;
+    double line_concentration;
     uint32_t windows;
     uint64_t granularity_bytes;
     const char *fingerprint_id; /* id of the fingerprint; if NULL, the planner computes the id */

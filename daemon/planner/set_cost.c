@@ -1,6 +1,10 @@
 /* set_cost.c: see set_cost.h. */
 #include "planner/set_cost.h"
 
+enum { L2_SURELY_DIVISOR = 4 }; /* a quarter of the L2 stays in the L2 for every SM */
+
+static const double KEPT = 0.95;
+
 static struct maybe_f64 gbps_of(const struct working_set *w, enum set_spread spread)
 {
     return spread == SET_SAME ? w->same_gbps : spread == SET_OWN ? w->own_gbps : w->near_gbps;
@@ -120,6 +124,21 @@ struct maybe_f64 set_cost_beyond_ns(const struct fingerprint *fp, enum set_sprea
     further =
         (1 / (double)longest - 1 / (double)bytes) / (1 / (double)before - 1 / (double)longest);
     return KNOWN_F64(high.v + further * (high.v > low.v ? high.v - low.v : 0));
+}
+
+struct maybe_u64 set_cost_l2_keeps(const struct fingerprint *fp)
+{
+    const struct maybe_f64 sure = set_cost_ns(fp, SET_SAME, FINGERPRINT_CURVE_BYTES,
+                                              fp->gpu.l2_cache_bytes / L2_SURELY_DIVISOR);
+    struct maybe_u64 most = UNKNOWN_U64(REASON_NOT_MEASURED);
+
+    for (uint32_t i = 0; IS_KNOWN(sure) && i < fp->working_set_count; i++) {
+        const struct working_set *const w = &fp->working_sets[i];
+        if (is_there(w, SET_SAME, FINGERPRINT_CURVE_BYTES) && ns_of(w, SET_SAME) * KEPT <= sure.v &&
+            (!IS_KNOWN(most) || w->set_bytes > most.v))
+            most = KNOWN_U64(w->set_bytes);
+    }
+    return most;
 }
 
 uint64_t set_cost_longest(const struct fingerprint *fp, enum set_spread spread)

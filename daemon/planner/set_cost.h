@@ -29,6 +29,11 @@ struct maybe_f64 set_cost_ns(const struct fingerprint *fp, enum set_spread sprea
 struct maybe_f64 set_cost_beyond_ns(const struct fingerprint *fp, enum set_spread spread,
                                     uint32_t transaction_bytes, uint64_t bytes);
 
+/* Returns the length of the longest measured set that the L2 keeps while all SMs read it: its reads
+ * of a line are at least 95 % as fast as those of a quarter of the L2. Unknown (not-measured)
+ * without such a set. */
+struct maybe_u64 set_cost_l2_keeps(const struct fingerprint *fp);
+
 /* Return the length of the longest and of the shortest measured set of this spread, or 0 if no set
  * was measured. */
 uint64_t set_cost_longest(const struct fingerprint *fp, enum set_spread spread);

@@ -3,6 +3,7 @@
  * resource. docs/planner.md has the formulas ("A pass", "The strategies") and their validation. */
 #include "planner/strategy_cost.h"
 
+#include "planner/line_reuse.h"
 #include "planner/set_cost.h"
 
 #include <math.h>
@@ -64,11 +65,14 @@ static struct cost unknown(enum reason why)
 static const struct access_cost *cost_of(const struct costing *c, uint32_t i,
                                          struct access_cost *room)
 {
-    const uint32_t transaction_bytes = c->sizes->allocations[i].transaction_bytes;
+    const struct strategy_allocation *const a = &c->sizes->allocations[i];
+    const struct throughput *const t = &c->fp->throughput;
 
-    if (transaction_bytes == c->access_cost.transaction_bytes)
+    if (a->transaction_bytes == c->access_cost.transaction_bytes &&
+        a->element_bytes == c->access_cost.element_bytes)
         return &c->access_cost;
-    access_cost_read(&c->fp->throughput, &c->limit, c->job->access, transaction_bytes, room);
+    access_cost_read(t, &c->limit, c->job->access, a->transaction_bytes, room);
+    access_cost_add_lines(room, t, c->job->access, a->element_bytes);
     access_cost_scatter(room, c->fp, c->scattered);
     return room;
 }
@@ -154,6 +158,9 @@ static void add_streams(struct costing *out, const struct job_request *job)
     out->streams_known = stream > 0;
     out->local = !(job->input_gbps > 0);
     out->step_ns = job->accesses > 0 ? launch_us * NS_PER_US / (double)job->accesses : 0;
+    out->first_ns = job->accesses > 0 && job->first_launch_us > 0
+                        ? job->first_launch_us * NS_PER_US / (double)job->accesses
+                        : out->step_ns;
     out->scan_ns = job->scan_gps > 0 ? 1 / job->scan_gps : 0;
     out->host_ns = out->local ? 0 : job->input_bytes / job->input_gbps;
     out->read_ns = job->input_bytes * stream;
@@ -174,10 +181,55 @@ static void add_cached(struct costing *c, const struct strategy_answer *sizes)
                     sizes->allocations[first_touched(&sizes->layout)].transaction_bytes, c->bytes);
 
     if (!fits || sizes->layout.count > 1 || c->job->access != ACCESS_READ ||
-        c->job->in_reach_gbps > 0 || !IS_KNOWN(ns) || !IS_KNOWN(c->access))
+        c->job->in_reach_gbps > 0 || c->job->lines > 0 || c->job->line_concentration > 0 ||
+        !IS_KNOWN(ns) || !IS_KNOWN(c->access))
         return;
     c->access.v = ns.v * touches_of(c, 0);
     c->cached = true;
+}
+
+/* Lets reads of one allocation share lines, and hit lines that the L2 keeps. */
+static void add_line_reuse(struct costing *c)
+{
+    const struct job_request *const job = c->job;
+    const struct maybe_u64 keeps = set_cost_l2_keeps(c->fp);
+    struct access_cost *const cost = &c->access_cost;
+    struct line_reuse reuse;
+    double missed;
+    double hit;
+
+    if (c->sizes->layout.count > 1 || job->in_reach_gbps > 0 || !IS_KNOWN(c->access) ||
+        !(cost->lines > 0))
+        return;
+    access_cost_share_lines(cost, &c->fp->throughput, job->lines);
+    if (job->line_concentration > 0 && IS_KNOWN(keeps)) {
+        hit = set_cost_ns(c->fp, SET_SAME, FINGERPRINT_CURVE_BYTES, keeps.v).v * cost->lines;
+        reuse = (struct line_reuse){.concentration = job->line_concentration,
+                                    .lines = fmax(1, (double)c->bytes / FINGERPRINT_CURVE_BYTES),
+                                    .kept_bytes = cost->moved_bytes / cost->lines,
+                                    .other_bytes =
+                                        (job->input_bytes + job->written_bytes) / cost->lines,
+                                    .cache_bytes = (double)keeps.v};
+        missed = line_reuse_misses(&reuse);
+        cost->in_reach_ns.v =
+            missed * cost->in_reach_ns.v + (1 - missed) * fmin(hit, cost->in_reach_ns.v);
+        cost->moved_bytes *= missed;
+    }
+    c->access.v = touches_of(c, 0) * cost->in_reach_ns.v;
+}
+
+/* Returns the nanoseconds by which memory is slower because it both reads and writes. Memory that
+ * only reads rows of several lines is faster than for reads of one line. Beside writes of the same
+ * size it is not, and beside fewer writes it is in proportion. */
+static double mixture_ns(const struct costing *c)
+{
+    const double reads =
+        c->access_cost.moved_bytes * touches_of(c, first_touched(&c->sizes->layout));
+    const double streams = reads * c->access_cost.stream_ns;
+
+    if (c->sizes->layout.count > 1 || c->job->access != ACCESS_READ || c->cached || !(reads > 0))
+        return 0;
+    return fmax(0, streams - c->access.v) * fmin(1, c->job->written_bytes / reads);
 }
 
 /* Counts the misses of accesses to the first `bytes`. */
@@ -218,9 +270,12 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
     out->misses = count_misses(out, out->bytes);
     access_cost_read(&fp->throughput, limit, job->access,
                      sizes->allocations[first].transaction_bytes, &out->access_cost);
+    access_cost_add_lines(&out->access_cost, &fp->throughput, job->access,
+                          sizes->allocations[first].element_bytes);
     access_cost_scatter(&out->access_cost, fp, job->scattered);
     add_streams(out, job);
     add_accesses(out, sizes);
+    add_line_reuse(out);
     sizes->basis = basis_of_origin(fp, out->basis);
     sizes->in_reach_gbps = out->access;
     if (IS_KNOWN(out->access))
@@ -235,7 +290,7 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
     /* The job's own measurement includes one reading of the input and the output that is written
      * once. */
     if (!has_own)
-        out->access.v += job->written_bytes * out->access_cost.stream_ns;
+        out->access.v += job->written_bytes * out->access_cost.stream_ns + mixture_ns(out);
     else if (out->local)
         out->access.v = out->access.v > out->read_ns ? out->access.v - out->read_ns : 0;
 }
@@ -248,11 +303,16 @@ void costing_scatter(struct costing *c, double scattered)
 
 /* ---- a pass ---- */
 
+double cost_steps(const struct costing *c, uint64_t steps)
+{
+    return c->first_ns + c->step_ns * (double)(steps - 1);
+}
+
 /* Adds the time of the link, which works in parallel with all other resources, and the time of the
  * launches, which follow one another. */
 static struct cost in_all(const struct costing *c, struct cost cost, uint64_t steps)
 {
-    const double launches = c->step_ns * (double)steps;
+    const double launches = cost_steps(c, steps);
 
     if (cost.known && c->host_ns > cost.ns) {
         cost.ns = c->host_ns;

@@ -25,10 +25,11 @@ struct costing {
     struct access_cost access_cost; /* costs of accesses to the first allocation that is touched */
     double scattered;               /* scattered share of the memory */
     enum basis basis;
-    double step_ns; /* cost of one launch, divided by the number of items */
-    double scan_ns; /* cost of scanning one position */
-    double host_ns; /* cost of the input over the link, which works in parallel */
-    double read_ns; /* cost of reading the input from this GPU's memory */
+    double step_ns;  /* cost of one launch, divided by the number of items */
+    double first_ns; /* cost of the first launch of a batch, divided by the number of items */
+    double scan_ns;  /* cost of scanning one position */
+    double host_ns;  /* cost of the input over the link, which works in parallel */
+    double read_ns;  /* cost of reading the input from this GPU's memory */
     bool local;     /* all input is in this GPU's memory; if false, input that is read again is kept
                        there */
     double keep_ns; /* cost of keeping the input in this GPU's memory */
@@ -94,6 +95,9 @@ struct cost cost_by_part(const struct costing *c, double access_ns, double parts
 struct cost cost_windows(const struct costing *c, const struct placement_answer *windows);
 struct cost cost_filtered(const struct costing *c, const struct placement_answer *windows);
 struct cost cost_partitioned(const struct costing *c, const struct placement_answer *windows);
+
+/* Returns the nanoseconds per item of this number of launches, resets and waits, at least 1. */
+double cost_steps(const struct costing *c, uint64_t steps);
 
 /* Returns the bytes per item that the strategy moves in the L2 cache or behind it and that naive
  * does not move. `readings` is the number of passes or windows. */

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_ELEMENT = 128, SECTOR_BYTES = 32, FITS_TEXT_BYTES = 160 };
+enum { DEFAULT_ELEMENT = 128, FITS_TEXT_BYTES = 160 };
 
 /* ---- the request ---- */
 
@@ -28,15 +28,19 @@ enum status strategy_sizes(uint32_t element_bytes, uint32_t transaction_bytes,
 {
     const uint32_t element = element_bytes > 0 ? element_bytes : DEFAULT_ELEMENT;
     const char *field = element > STRATEGY_MAX_TRANSACTION ? "element" : "transaction";
+    const uint64_t most = STRATEGY_MAX_TRANSACTION;
+    uint64_t touched;
 
     if (element > STRATEGY_MAX_TRANSACTION || transaction_bytes > STRATEGY_MAX_TRANSACTION)
         return err_set_field(err, STATUS_INVALID_ARGUMENT, field,
                              "%s must be the size of one access, at most %d bytes", field,
                              STRATEGY_MAX_TRANSACTION);
     *out_element = element;
-    *out_transaction = transaction_bytes > 0
-                           ? transaction_bytes
-                           : (element + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES;
+    *out_transaction = transaction_bytes;
+    if (transaction_bytes == 0) {
+        touched = access_cost_touched_bytes(element, ACCESS_COST_SECTOR_BYTES);
+        *out_transaction = (uint32_t)(touched < most ? touched : most);
+    }
     return STATUS_OK;
 }
 
@@ -380,7 +384,7 @@ static uint32_t effort_of(const struct planner *p, enum strategy s)
 
 static double launches_ns(const struct planner *p, enum strategy s)
 {
-    return p->costing.step_ns * (s == STRATEGY_NAIVE ? STEPS_NAIVE : STEPS_WINDOWS);
+    return cost_steps(&p->costing, s == STRATEGY_NAIVE ? STEPS_NAIVE : STEPS_WINDOWS);
 }
 
 /* Returns the cost that ranks an option. If the cost of naive or of windows is unknown, the cost

@@ -250,13 +250,15 @@ class Reach:
     def plan(self, gpu: GpuName, bytes: Sizes, *, access: Optional[str] = None, touches: Optional[Numbers] = None,
              element: Optional[Sizes] = None, transaction: Optional[Sizes] = None, reserve: Optional[Size] = None,
              accesses: Optional[SupportsIndex] = None, launch_us: Optional[Number] = None,
-             no_sm_binding: Optional[bool] = None, single_pass: Optional[bool] = None,
-             input_bytes: Optional[Number] = None, input_gbps: Optional[Number] = None,
-             scan_gps: Optional[Number] = None, in_reach_gbps: Optional[Number] = None,
-             output_bytes: Optional[Number] = None, written_bytes: Optional[Number] = None,
-             partition_bytes: Optional[Number] = None, contiguous: Optional[Number] = None,
-             concentration: Optional[Number] = None, window_concentration: Optional[Number] = None,
-             windows: Optional[SupportsIndex] = None, granularity: Optional[Sizes] = None) -> answers.Plan:
+             first_launch_us: Optional[Number] = None, no_sm_binding: Optional[bool] = None,
+             single_pass: Optional[bool] = None, input_bytes: Optional[Number] = None,
+             input_gbps: Optional[Number] = None, scan_gps: Optional[Number] = None,
+             in_reach_gbps: Optional[Number] = None, output_bytes: Optional[Number] = None,
+             written_bytes: Optional[Number] = None, partition_bytes: Optional[Number] = None,
+             contiguous: Optional[Number] = None, concentration: Optional[Number] = None,
+             window_concentration: Optional[Number] = None, lines: Optional[Number] = None,
+             line_concentration: Optional[Number] = None, windows: Optional[SupportsIndex] = None,
+             granularity: Optional[Sizes] = None) -> answers.Plan:
         """Every strategy for the job, best first. A list of bytes: allocations that are touched together, and
         touches, element, transaction and granularity may be lists too.
 
@@ -271,8 +273,9 @@ class Reach:
         element: The size of one access, at most 1 MiB. The default is 128 bytes. One value applies to all
             allocations; a list has one value for each allocation, separated by commas.
         transaction: The number of bytes that memory moves for one access, at most 1 MiB. The default is the
-            element, rounded up to 32 bytes. Throughputs count these bytes. One value applies to all
-            allocations; a list has one value for each allocation, separated by commas.
+            mean size of the sectors of 32 bytes that an element touches if elements follow one another: 32
+            for 8 bytes, 72 for 44 bytes. Throughputs count these bytes. One value applies to all allocations;
+            a list has one value for each allocation, separated by commas.
         reserve: The size of further memory that all SMs access at random. The size is subtracted from every
             window and every scope.
         accesses: The total number of items of one batch. An item is one access by default; touches changes
@@ -281,6 +284,9 @@ class Reach:
         launch_us: The time in microseconds of one launch, of one reset of the queues of windows, and of the
             wait for the slowest window. The default is an assumption. The parameter has an effect only with
             accesses.
+        first_launch_us: The time in microseconds of a batch of few accesses, from launch to launch. It
+            replaces launch_us for the first launch of a batch, and includes the latency of memory. The
+            default is launch_us. The parameter has an effect only with accesses.
         no_sm_binding: True if work cannot be bound to SMs.
         single_pass: True if the input cannot be read again.
         input_bytes: The number of bytes of input per access. By default the job has no input: positions are
@@ -312,6 +318,13 @@ class Reach:
             the accesses, and the other windows wait for it. Pages in such windows are accessed unequally too,
             so the larger of this number and concentration counts for the pages. By default each window
             receives accesses in proportion to its size.
+        lines: The mean number of different lines of 128 bytes per access, among accesses that are near in
+            time. It is small if accesses fall on adjacent or equal elements: 1 / 16 for elements of 8 bytes
+            in order. The parameter counts for reads of one allocation. The default follows from the element:
+            elements are apart from one another.
+        line_concentration: How unequally often lines of 128 bytes are read, like concentration for pages. The
+            L2 keeps lines that are read often. The parameter counts for reads of one allocation. By default
+            every read comes from memory.
         windows: The number of windows. The default is the smallest number that the reach allows.
         granularity: Window bounds are multiples of this size, as in placement. With several allocations the
             size is the row of each allocation, and the default is the element. Allocations with the same
@@ -324,11 +337,12 @@ class Reach:
         """
         return self._of_gpu(answers.Plan, "plan", gpu, bytes=bytes, access=access, touches=touches, element=element,
                             transaction=transaction, reserve=reserve, accesses=accesses, launch_us=launch_us,
-                            no_sm_binding=no_sm_binding, single_pass=single_pass, input_bytes=input_bytes,
-                            input_gbps=input_gbps, scan_gps=scan_gps, in_reach_gbps=in_reach_gbps,
-                            output_bytes=output_bytes, written_bytes=written_bytes, partition_bytes=partition_bytes,
-                            contiguous=contiguous, concentration=concentration,
-                            window_concentration=window_concentration, windows=windows, granularity=granularity)
+                            first_launch_us=first_launch_us, no_sm_binding=no_sm_binding, single_pass=single_pass,
+                            input_bytes=input_bytes, input_gbps=input_gbps, scan_gps=scan_gps,
+                            in_reach_gbps=in_reach_gbps, output_bytes=output_bytes, written_bytes=written_bytes,
+                            partition_bytes=partition_bytes, contiguous=contiguous, concentration=concentration,
+                            window_concentration=window_concentration, lines=lines,
+                            line_concentration=line_concentration, windows=windows, granularity=granularity)
 
     def split(self, gpu: GpuName, bytes: Union[str, Sequence[Size]], *,
               weight: Optional[Numbers] = None) -> answers.Split:
@@ -353,7 +367,8 @@ class Reach:
         access: The kind of the random accesses.
         element: The size of one access, at most 1 MiB. The default is 128 bytes.
         transaction: The number of bytes that memory moves for one access, at most 1 MiB. The default is the
-            element, rounded up to 32 bytes. Throughputs count these bytes.
+            mean size of the sectors of 32 bytes that an element touches if elements follow one another: 32
+            for 8 bytes, 72 for 44 bytes. Throughputs count these bytes.
         contiguous: The share of the memory in physically contiguous frames of contiguity.frame_bytes. A large
             allocation on an idle GPU is contiguous, and memory mapped from small handles is not. A miss costs
             more in a frame that is not contiguous.

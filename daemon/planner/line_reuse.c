@@ -1,0 +1,58 @@
+/* line_reuse.c: see line_reuse.h. The lines are divided into heats by their number of reads, as
+ * pages are in layout.c. Each heat has half of the lines that are not in the heats before it,
+ * because a cache may hold less than a millionth of all lines. */
+#include "planner/line_reuse.h"
+
+#include <math.h>
+#include <stdint.h>
+
+enum { HEATS = 48, STEPS = 60 };
+
+/* The share of the cache at which the search for the time that fills it ends. */
+static const double FULL = 1 - 1e-6;
+
+/* Lines that are read about equally often. */
+struct heat {
+    double lines;
+    double reads; /* share of all reads */
+};
+
+static uint32_t heats_of(const struct line_reuse *r, struct heat out[HEATS])
+{
+    double lines = r->lines;
+    double reads = 1;
+    uint32_t count = 0;
+
+    while (r->concentration > 0 && count + 1 < HEATS && lines >= 2) {
+        const double hotter = pow(lines / 2 / r->lines, 1 - r->concentration);
+        out[count++] = (struct heat){lines / 2, reads - hotter};
+        lines /= 2;
+        reads = hotter;
+    }
+    out[count++] = (struct heat){lines, reads};
+    return count;
+}
+
+double line_reuse_misses(const struct line_reuse *r)
+{
+    struct heat heats[HEATS];
+    const uint32_t count = heats_of(r, heats);
+    double missed = 1;
+    double held = 0; /* bytes in the cache after `time` reads */
+    double time = 0;
+
+    /* Newton's method, as in layout.c: the misses become fewer, so no step goes beyond the end. */
+    for (int i = 0; i < STEPS && held < r->cache_bytes * FULL; i++) {
+        time += (r->cache_bytes - held) / (missed * r->kept_bytes + r->other_bytes);
+        held = time * r->other_bytes;
+        missed = 0;
+        for (uint32_t k = 0; k < count; k++) {
+            const double gone = exp(-time * heats[k].reads / heats[k].lines);
+            held += heats[k].lines * (1 - gone) * r->kept_bytes;
+            missed += heats[k].reads * gone;
+        }
+        if (missed * r->kept_bytes + r->other_bytes <= 0)
+            break; /* the cache holds all lines */
+    }
+    return missed;
+}
