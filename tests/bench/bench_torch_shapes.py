@@ -42,7 +42,7 @@ try:
     import triton
     import triton.language as tl
     import reach.torch as rt
-    from reach.torch import bag, concentration, gather, launch, shapes, tuning
+    from reach.torch import bag, gather, launch, shapes, tuning
     from reach.torch.planning import NoPlan
 except ImportError as missing:
     print(f"not measured: {missing}")
@@ -310,7 +310,7 @@ class Work:
     def job(self, index):
         found = (gather.job(self.table, index) if self.case.kind == "rows" else
                  bag.job(self.table, index, index.numel(), self.case.bags, False))
-        return dataclasses.replace(found, concentration=concentration.measure(self.table.shape[0], found.row_bytes, index))
+        return launch.sampled(self.table, found, index)
 
     def right(self, index):
         """Returns whether the results are the same: bits of rows, and sums within rounding."""

@@ -134,6 +134,53 @@ def any_index_has_a_concentration():
     assert concentration.measure(1 << 40, 1 << 10, torch.randint(0, 1 << 40, (5000,))) >= 0
 
 
+def apart(row):
+    """Returns the lines that a row touches, on average over all rows."""
+    return (row + 128 - min(128, row & -row)) / 128
+
+
+@case
+def rows_that_are_apart_touch_lines_of_their_own():
+    seed()
+    for row in (4, 44, 64, 100, 512, 1000):
+        rows = 32 * GIB // row
+        for pattern, least, most in (("u^1", 0, 0), ("u^2", 0.4, 0.6), ("u^3", 0.6, 0.73)):
+            lines, found = concentration.reuse(rows, row, draw(pattern, rows, 1 << 18))
+            assert abs(lines / apart(row) - 1) < 0.03, (row, pattern, lines)
+            assert least <= found <= most, (row, pattern, found)
+
+
+@case
+def adjacent_and_equal_rows_share_lines():
+    seed()
+    rows = 32 * GIB // 8
+    for run in (16, 64):  # 8 bytes apart
+        starts = torch.randint(0, rows // run, (1 << 12, 1)) * run
+        lines, found = concentration.reuse(rows, 8, (starts + torch.arange(run)).view(-1))
+        assert abs(lines * 16 - 1) < 0.1 and found == 0, (run, lines, found)
+    for many in (2, 8, 64):  # reads of a row, one behind another
+        lines, found = concentration.reuse(rows, 8, torch.randint(0, rows, (1 << 14,)).repeat_interleave(many))
+        assert abs(lines * many - 1) < 0.1 and found == 0, (many, lines, found)
+    for hot in (1, 1000):  # of all rows, read again and again
+        lines, found = concentration.reuse(rows, 128, torch.randint(0, hot, (1 << 18,)))
+        assert lines <= 1 and found > 0.5, (hot, lines, found)
+
+
+@case
+def any_index_has_lines():
+    rows, row = 1 << 27, 100
+    for count in (0, 1, 127, 128, 1000, 70001):
+        index = torch.randint(0, rows, (count,))
+        outside = torch.cat([index, index + rows, -1 - index])
+        for given in (index, outside, index * 0, index * 0 - 1, outside.view(3, count), outside.view(3, count).T):
+            lines, found = concentration.reuse(rows, row, given)
+            assert 0 <= lines <= 2 and 0 <= found <= 1, count
+    assert concentration.reuse(rows, row, torch.full((5000,), -1)) == (0, 0)
+    index, skipped = draw("u^3", rows, 1 << 18), torch.rand(1 << 18) < 0.5
+    lines, found = concentration.reuse(rows, row, torch.where(skipped, -1, index))
+    assert abs(lines / apart(row) - 1) < 0.03 and 0.6 < found < 0.73, (lines, found)
+
+
 @case
 def indices_outside_of_the_table_do_not_count():
     seed()

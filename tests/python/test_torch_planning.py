@@ -183,6 +183,7 @@ def bounds_cover_all_rows_in_order():
 def batches_of_about_one_length_are_one_question():
     lengths = {planning.Job(100, 4, n, 8).rounded() for n in range(1025, 2049)}
     assert lengths == {2048} and planning.Job(100, 4, 0, 8).rounded() == 1
+    assert planning.Job(100, 4, 1025, 8, exact=True).rounded() == 1025
 
 
 @case

@@ -18,7 +18,7 @@ import torch
 
 import reach
 from reach._locks import Lock
-from reach.torch import compiled, concentration, fallback, host, kernels, shapes, streams
+from reach.torch import compiled, concentration, fallback, host, kernels, shapes, streams, tuning
 from reach.torch.planning import HostJob, Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
 from reach.torch.shapes import Shape
 
@@ -33,6 +33,7 @@ PLANNED = 8  # times the bytes that fill the link according to a plan, if that i
 WHOLE_GPU = 4
 SHORT = 8  # times IN_FLIGHT; shorter batches are done before their reads matter to others, and get a launch without a queue
 STOCK = "stock"
+FEW, SCRATCH = 1024, 1 << 27  # rows whose launch is timed, and bytes from which they come: more than an L2 holds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +78,7 @@ _lock = Lock()
 _planner: Optional[Planner] = None
 _plans: Dict[Tuple[int, Job], Union[Plan, NoPlan]] = {}
 _checked: Dict[int, Optional[NoPlan]] = {}
+_first_launch: Dict[torch.device, float] = {}
 _ways: Dict[Tuple[Any, ...], Way] = {}
 _remembered: Dict[Tuple[Any, ...], Any] = {}
 UNKNOWN = object()
@@ -133,10 +135,39 @@ def facts(device: torch.device) -> Tuple[str, int]:
     return uuid if uuid.startswith(("GPU-", "MIG-")) else "GPU-" + uuid, properties.multi_processor_count
 
 
+def first_launch_us(device: torch.device) -> float:
+    """Returns the time of a launch that copies FEW rows from memory, from launch to launch, in quarters of a
+    microsecond. It is measured once. Returns 0 if this is not a GPU, in the capture of a CUDA graph, and if there is no
+    memory for the rows."""
+    if device.type != "cuda" or capturing(device):
+        return _first_launch.get(device, 0.0)
+    with _lock:
+        if device not in _first_launch:
+            try:
+                with on(device):
+                    _first_launch[device] = round(4 * _time_few(device)) / 4
+            except torch.cuda.OutOfMemoryError:
+                _first_launch[device] = 0.0
+        return _first_launch[device]
+
+
+def _time_few(device: torch.device) -> float:
+    """Returns the microseconds of a launch that copies FEW rows. The generator of the caller is left as it is."""
+    rows = torch.zeros(SCRATCH >> 4, 4, dtype=torch.int32, device=device)
+    many = tuning.ROUNDS * tuning.MOST_REPEATS
+    indices = iter(torch.randint(0, rows.shape[0], (many, FEW), device=device,
+                                 generator=torch.Generator(device).manual_seed(0)).unbind())
+    out = rows.new_empty(FEW, 4)
+    took = [tuning.microseconds(lambda: torch.index_select(rows, 0, next(indices), out=out), tuning.MOST_REPEATS)
+            for _ in range(tuning.ROUNDS)]
+    return sorted(took)[tuning.ROUNDS // 2]
+
+
 def plan(device: torch.device, job: Job) -> Plan:
     """Requests the plan once for each device and job. Raises NoPlan if there is none."""
     number = -1 if device.index is None else device.index
-    key = number, dataclasses.replace(job, accesses=job.rounded())
+    key = number, dataclasses.replace(job, accesses=job.rounded(),
+                                      first_launch_us=job.first_launch_us or first_launch_us(device))
     with _lock:
         if key not in _plans:
             _plans[key] = _ask(device, number, lambda planner, gpu: planner.ask(gpu, key[1]))
@@ -214,12 +245,12 @@ def _over(runs: Optional[Sequence[Tuple[int, int]]], job: TablesJob) -> str:
 
 
 def predicted(device: torch.device, job: Job) -> Tuple[str, Dict[str, Optional[float]]]:
-    """Returns (the strategy of this job, the predicted items per second of each strategy). Raises NoPlan if there is no
-    plan."""
+    """Returns (the strategy of this job, the predicted items per second of each strategy). The predictions are for the
+    exact number of accesses. Raises NoPlan if there is no plan."""
     if isinstance(job, TablesJob):
         return _predicted_list(device, job)
-    found = plan(device, job)
-    return found.strategy, {name: found.rows_per_s(name) for name in found.gbps}
+    exact = plan(device, dataclasses.replace(job, exact=True))
+    return plan(device, job).strategy, {name: exact.rows_per_s(name) for name in exact.gbps}
 
 
 def _make_list(device: torch.device, job: TablesJob, strategy: str) -> Way:
@@ -295,9 +326,8 @@ def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_i
     try:
         way = _way(table, HostJob.of(job, kind) if kind else job, strategy)
         if index is not None and not (strategy or kind or way.strategy == "naive" or capturing(table.device)):
-            found = concentration.measure(table.shape[0], job.row_bytes, index)
             with contextlib.suppress(NoPlan):  # such as a source that refuses concentrations: the plan for even reads holds
-                way = _way(table, dataclasses.replace(job, concentration=found), strategy)
+                way = _way(table, sampled(table, job, index), strategy)
     except NoPlan as why:
         if strategy:
             raise RuntimeError(f"reach.torch.{operation}: cannot use strategy {strategy}: {why}") from why
@@ -309,6 +339,13 @@ def choose(operation: str, table: torch.Tensor, job: Job, strategy: str, stock_i
         fallback.say(operation, way.reason)
         return None
     return way
+
+
+def sampled(table: torch.Tensor, job: Job, index: torch.Tensor) -> Job:
+    """Returns the job with what a sample of its index shows. Waits for the device."""
+    lines, of_lines = concentration.reuse(table.shape[0], job.row_bytes, index)
+    return dataclasses.replace(job, concentration=concentration.measure(table.shape[0], job.row_bytes, index),
+                               lines=lines, line_concentration=of_lines)
 
 
 def _way(table: torch.Tensor, job: Job, strategy: str) -> Way:

@@ -21,7 +21,7 @@ HOST_KINDS = {"managed": ("managed-host",), "vmm": ("host-virtual",),
 TRITON_LAUNCH_US = 20.0  # of the CPU; passes that are shorter wait for their launches
 MORE_LAUNCHES = 2  # of windows or of two scopes, than of one pass: a second pass or the queues, and the sum of the parts
 # Parameters of no effect on the result: only on how well it is predicted.
-_OPTIONAL = ("written_bytes", "accesses", "launch_us", "concentration")
+_OPTIONAL = ("written_bytes", "accesses", "launch_us", "first_launch_us", "concentration", "lines", "line_concentration")
 
 
 class NoPlan(Exception):
@@ -33,7 +33,10 @@ class Job:
     """The accesses of an operation: `accesses` rows of `row_bytes` at random in a table of `table_bytes`. Per access,
     `input_bytes` are read and `written_bytes` written in order, and `output_bytes` are sums that each window or scope
     has a part of. `in_step` means that two windows work on an access at nearly the same time. Their parts of
-    `output_bytes` then meet in the L2 and are moved once. `concentration` is how unequally often pages are read."""
+    `output_bytes` then meet in the L2 and are moved once. `concentration` is how unequally often pages are read, and
+    `line_concentration` lines of 128 bytes. `lines` is the number of different lines per access, or 0 if rows are apart
+    from one another. `first_launch_us` is the time of a batch of one access, or 0 if it was not measured. A job that is
+    `exact` is planned for its number of accesses, and any other for the next power of two."""
     table_bytes: int
     row_bytes: int
     accesses: int
@@ -43,18 +46,22 @@ class Job:
     output_bytes: float = 0.0
     in_step: bool = False
     concentration: float = 0.0
+    lines: float = 0.0
+    line_concentration: float = 0.0
+    first_launch_us: float = 0.0
+    exact: bool = False
 
     def parameters(self) -> Dict[str, Any]:
         words: Dict[str, Any] = {"bytes": self.table_bytes, "access": self.access,
                                  "element": self.row_bytes, "input_bytes": float(self.input_bytes)}
-        for name in ("written_bytes", "output_bytes", "concentration"):
+        for name in ("written_bytes", "output_bytes", "concentration", "lines", "line_concentration", "first_launch_us"):
             if getattr(self, name) > 0:
                 words[name] = float(getattr(self, name))
         return {**words, "accesses": self.rounded(), "launch_us": LAUNCH_US}
 
     def rounded(self) -> int:
         """Rounds the number of accesses to a power of two, so that a batch of another length finds the same plan."""
-        return 1 << max(0, self.accesses - 1).bit_length()
+        return self.accesses if self.exact else 1 << max(0, self.accesses - 1).bit_length()
 
     def read(self, answer: Any) -> Plan:
         return read(answer, self.table_bytes)
@@ -92,7 +99,8 @@ class TablesJob(Job):
             given[name] = getattr(self, name) * share
         if many > 1:
             return dataclasses.replace(self, tables=tables, rows=rows, **given)
-        return Job(accesses=self.accesses, access=self.access, **given)
+        return Job(accesses=self.accesses, access=self.access, first_launch_us=self.first_launch_us, exact=self.exact,
+                   **given)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Predicts the cases of a stored run of bench_torch_shapes.py again, with the planner of this tree, and compares them
+with the measured speeds.
+
+    tests/bench/replay_torch_shapes.py SWEEP.json[.xz] FINGERPRINT.json [--first-launch-us N] [--cases] [--stored]
+
+It needs PyTorch and Triton, but no GPU: tables are on the device meta, and samples of the indices are drawn on the CPU
+by the patterns of the sweep. The fingerprint is of the GPU of the sweep. The time of the first launch cannot be
+measured again, so it is an option. With --stored the predictions of the run itself are counted. The groups are the
+kind, the time of a launch, and the pattern. A speed of a group is measured / predicted.
+"""
+import argparse
+import json
+import lzma
+import os
+import statistics
+import sys
+
+os.environ["TRITON_INTERPRET"] = "1"
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "clients", "python"))
+os.environ.setdefault("REACH_LIBRARY", os.path.join(ROOT, "build", "release", "libreach.so.0"))
+
+import torch  # noqa: E402
+
+import reach.torch as rt  # noqa: E402
+from reach.torch import bag, gather, launch  # noqa: E402
+
+GIB, CLUSTER = 1 << 30, 64
+DRAWN = 1 << 22  # indices at most, of patterns in which each part is like the whole
+WITHIN = 0.1
+TIMES = (6, 20, 100)  # us: the groups
+
+
+def draw_index(case, rows):
+    """Returns indices like those of the case, or a part of them."""
+    pattern, count = case["pattern"], case["count"]
+    many = count if pattern == "sorted" else min(count, DRAWN)
+    if pattern == "uniform":
+        return torch.randint(0, rows, (many,))
+    if pattern == "clustered":
+        starts = torch.randint(0, max(1, rows - CLUSTER), (-(-many // CLUSTER), 1))
+        return (starts + torch.arange(CLUSTER)).view(-1)[:many].clamp_(max=rows - 1)
+    u = torch.rand(many, dtype=torch.float64)
+    if pattern == "n u^3":
+        found = (u * u * u * rows).long()
+    elif pattern == "sorted":
+        found = ((torch.arange(many, dtype=torch.float64) + u) * (rows / count)).long()
+    else:
+        power = 1 - float(pattern.split()[1])
+        rank = (1 + u * ((rows + 1.0) ** power - 1)).pow_(1 / power).long() - 1
+        found = torch.remainder(rank * 2654435761, rows)
+    return found.clamp_(0, rows - 1)
+
+
+def predicted(case, first_launch_us):
+    """Returns the predicted 10^9 rows per second of the measured strategy, or None."""
+    kind = getattr(torch, case["dtype"])
+    rows = int(case["gib"] * GIB) // case["row"]
+    table = torch.empty(rows, case["row"] // kind.itemsize, dtype=kind, device="meta")
+    index = torch.empty(case["count"], dtype=getattr(torch, case["index"]), device="meta")
+    job = gather.job(table, index) if case["kind"] == "rows" else \
+        bag.job(table, index, case["count"], case["count"] // case["bag"], False)
+    job = launch.dataclasses.replace(launch.sampled(table, job, draw_index(case, rows)), first_launch_us=first_launch_us)
+    _, speeds = launch.predicted(torch.device("cpu"), job)
+    speed = speeds.get(case["strategy"])
+    return speed and speed / 1e9
+
+
+def group_of(case):
+    us = case["count"] / case["reach"] / 1e3
+    time = next((f"below {t} us" for t in TIMES if us < t), f"from {TIMES[-1]} us")
+    return case["kind"], "windows" if case["strategy"] == "windows" else time, case["pattern"]
+
+
+def summarize(groups):
+    for name in sorted(groups):
+        found = sorted(groups[name])
+        print(f"{' '.join(name):<32} {sum(abs(x - 1) <= WITHIN for x in found):>3} of {len(found):>3}, median "
+              f"{statistics.median(found):.2f}, {found[0]:.2f} to {found[-1]:.2f}")
+    for kind in ("rows", "bags", ""):
+        found = [x for name, of in groups.items() for x in of if name[0] == kind or not kind]
+        print(f"{kind or 'all'}: {sum(abs(x - 1) <= WITHIN for x in found)} of {len(found)} within {WITHIN:.0%}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sweep")
+    parser.add_argument("fingerprint")
+    parser.add_argument("--first-launch-us", type=float, default=0)
+    parser.add_argument("--cases", action="store_true", help="print each case")
+    parser.add_argument("--stored", action="store_true")
+    options = parser.parse_args()
+    with (lzma.open if options.sweep.endswith(".xz") else open)(options.sweep, "rt", encoding="utf-8") as file:
+        cases = json.load(file)["cases"]
+    with open(options.fingerprint, encoding="utf-8") as file:
+        gpu = json.load(file)["gpu"]
+    rt.use("file:" + options.fingerprint)
+    launch.facts = lambda device: (gpu["uuid"], gpu["sm_count"])
+    groups = {}
+    for case in cases:
+        if "of_predicted" not in case:
+            continue
+        torch.manual_seed(case["number"])
+        speed = case["reach"] / case["of_predicted"] if options.stored else predicted(case, options.first_launch_us)
+        if speed:
+            groups.setdefault(group_of(case), []).append(case["reach"] / speed)
+        if options.cases:
+            print(f"{case['reach'] / speed if speed else 0:.3f} {case['strategy']} {case['case']}, "
+                  f"{case['count'] / case['reach'] / 1e3:.2f} us")
+    summarize(groups)
+
+
+if __name__ == "__main__":
+    main()
