@@ -47,7 +47,7 @@ static uint32_t times_asked(const struct observation_set *set, const struct prob
 {
     uint32_t n = 0;
     for (size_t i = 0; i < set->count; i++)
-        n += memcmp(&set->items[i].spec, spec, sizeof *spec) == 0;
+        n += probe_same(&set->items[i].spec, spec);
     return n;
 }
 
@@ -97,7 +97,7 @@ static void watch_step(const struct observation_set *set, const struct campaign_
               times < TRACE_MAX_ATTEMPTS)) /* pages without a clear result are traced again */
             fail_msg("step \"%s\" asks for the %u. time", step->message, times + 1);
         for (uint32_t k = 0; k < i; k++)
-            if (memcmp(spec, &step->specs[k], sizeof *spec) == 0)
+            if (probe_same(spec, &step->specs[k]))
                 fail_msg("step \"%s\" asks the same twice", step->message);
     }
     watch_fillers(set, step, w);

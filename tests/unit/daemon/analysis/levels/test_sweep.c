@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS = 32, SAMPLES = 256 };
+enum { POINTS = 32, SAMPLES = 256, MOST_OUTLIERS = 8 };
 
 /* Makes a sweep of 2, 4, 6 .. pages, in which every load takes `cycles`. */
 static void begin_sweep(struct observation *out, uint32_t cycles)
@@ -40,12 +40,16 @@ static void lift(struct observation *o, uint32_t first, uint32_t every, uint32_t
             o->result.values[(size_t)p * SAMPLES + i] += cycles;
 }
 
-/* Adds uniform noise, and 1 % outliers of up to 500 cycles. */
+/* Adds uniform noise, and 1 % outliers of up to 500 cycles, but no more than MOST_OUTLIERS to a
+ * point. If 4 % of the loads of a point are outliers, the point counts as one with misses. */
 static void disturb(struct observation *o, struct rng *rng, uint32_t noise)
 {
+    uint32_t outliers = 0;
+
     for (size_t i = 0; i < o->result.value_count; i++) {
+        outliers = i % SAMPLES == 0 ? 0 : outliers;
         o->result.values[i] += (uint32_t)rng_below(rng, 2 * noise + 1);
-        if (rng_unit(rng) < 0.01)
+        if (rng_unit(rng) < 0.01 && outliers++ < MOST_OUTLIERS)
             o->result.values[i] += (uint32_t)rng_below(rng, 500);
     }
 }
