@@ -120,7 +120,8 @@ def measure_quick(entry, daemon, quiet, end, report):
 
 def follow(daemon, quiet, row, complete_s, end, report):
     """Follows one first start until nothing is missing, for at most `complete_s`, or until `end`. Judges each
-    fingerprint that it serves. A start that `end` cuts before its first fingerprint does not count."""
+    fingerprint that it serves, with the numbers that it keeps from measurements of the same start. A start that `end`
+    cuts before its first fingerprint does not count."""
     limit = min(end, daemon.began + complete_s)
     placement = complete = None
     verdict, why, served = "disturbed", "", None

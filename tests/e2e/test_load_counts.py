@@ -102,6 +102,9 @@ for change, expected in ((lambda fp: None, "right"), (kept_throughput, "right"),
                          (other_sharing, "wrong")):
     t.ok(verdict(change) == expected, "a measurement beside a neighbor: %s is %s" % (change.__name__, expected),
          verdict(change))
+merged = copy.deepcopy(QUIET)
+kept_groups(merged)
+t.ok(survey_busy.Quiet(QUIET, {}).judge(merged) == ("right", ""), "all measurements of a first start count together")
 for slug, expected in (("disturbed", "disturbed"), ("gpu-fault", "failed")):
     failed = {"state": "failed", "error": {"slug": slug, "text": ""}}
     t.ok(survey_busy.Quiet(QUIET, {}).verdict(failed, None)[0] == expected, "failed as %s is %s" % (slug, expected))

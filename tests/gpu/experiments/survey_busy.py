@@ -280,17 +280,18 @@ class Quiet:
         if job["state"] == "failed":
             slug = job["error"]["slug"]
             return ("disturbed" if slug in BUSY_SLUGS else "failed"), slug + ": " + job["error"]["text"]
-        return self.judge(own)
+        return self.judge(own, kept_of(own))
 
-    def judge(self, own):
-        """Returns (verdict, reason) of a fingerprint."""
+    def judge(self, own, kept=()):
+        """Returns (verdict, reason) of a fingerprint. The fields in `kept` were not measured by the measurement that is
+        judged."""
         found = test_load.structure_of(own)
         differing = test_load.wrong_values(found, self.structure)
         fewer = len(own["tlb"]["levels"]) < len(self.fp["tlb"]["levels"])
         if differing and not (fewer and differing == ["levels"]):
             return "wrong", ", ".join(differing)
         missing = [name for name, value in self.structure if (name, value) not in found]
-        missing += [field for field in kept_of(own) if STRUCTURE_FIELD.search(field)]
+        missing += [field for field in kept if STRUCTURE_FIELD.search(field)]
         return ("less", ", ".join(missing)) if missing else ("right", "")
 
 
