@@ -50,7 +50,7 @@ include mk/flags.mk
 # ---- how a command is shown ----------------------------------------------------------------
 Q           := $(if $(V),,@)
 silent      := $(findstring s,$(filter-out --%,$(firstword $(MAKEFLAGS))))
-say          = $(if $(V)$(silent),@:,@printf '  %-8s %s\n' $(1) $(2))
+say          = $(if $(V)$(silent),,$(info $()  $(1)	$(2)))
 # Rewrites $@ only if its text has changed, so that its dependents are rebuilt only then.
 define write_if_changed
 	@mkdir -p $(@D)

@@ -2,12 +2,13 @@
 # it once for each variant. make expands recipes after it has read all rules, so a recipe takes its variant from the
 # target: $(variant).
 
+# Each object depends on this file, so the folders of the objects exist before them.
 $(OUT)/$(v)/flags: FORCE
+	@mkdir -p $(addprefix $(@D)/obj/,build/gen $(sort $(dir $(C_FILES))))
 	$(call write_if_changed,'$(compile)')
 
 $(OUT)/$(v)/obj/%.o: %.c $(OUT)/$(v)/flags
 	$(call say,CC,$@)
-	@mkdir -p $(@D)
 	$(Q)$(compile) $(DEFINES) -MMD -MP -c $< -o $@
 
 $(OUT)/$(v)/obj/fatbin.o: build/kernels/reach_kernels.fatbin
