@@ -39,7 +39,8 @@ link_fuzz     := -fsanitize=address,undefined
 # Sources that no test under ThreadSanitizer links; they are not compiled for that variant.
 without_tsan  := clients/fleet/% clients/examples/% clients/slurm/% clients/cuda/% clients/lab/% $(PROFILE_SRC) \
                  daemon/import/% build/gen/fleet_% daemon/config/% daemon/batch/% daemon/serve.c \
-                 daemon/analysis/imported/% daemon/analysis/caches/% daemon/analysis/onchip/%
+                 daemon/analysis/imported/% daemon/analysis/caches/% daemon/analysis/onchip/% daemon/compare/% \
+                 $(foreach f,any_fingerprint any_observation bench_files paper_gpu,tests/unit/support/$(f).c)
 CLANG         ?= clang
 cc_fuzz        = $(CLANG)
 cc_release     = $(CC)$(SYSROOT:%= --sysroot=%)

@@ -41,7 +41,7 @@ $(MODEL_SRC:%.c=$(OUT)/$(v)/obj/%.o): build/gen/long
 objects_$(v) := $(patsubst %.c,$(OUT)/$(v)/obj/%.o,$(filter-out $(without_$(v)),$(DAEMON_SRC))) $(OUT)/$(v)/obj/fatbin.o
 answer_$(v)  := $(patsubst %.c,$(OUT)/$(v)/obj/%.o,$(filter-out $(without_$(v)),$(ANSWER_SRC)))
 libs_$(v)    := $(OUT)/$(v)/libreachd.a $(OUT)/$(v)/libanswer.a
-support_$(v) := $(SUPPORT_SRC:%.c=$(OUT)/$(v)/obj/%.o) $(patsubst %.c,$(OUT)/$(v)/obj/%.o,$(filter-out %/main.c $(without_$(v)),$(LAB_SRC) $(PROFILE_SRC) $(INJECT_SRC)))
+support_$(v) := $(patsubst %.c,$(OUT)/$(v)/obj/%.o,$(filter-out %/main.c $(without_$(v)),$(SUPPORT_SRC) $(LAB_SRC) $(PROFILE_SRC) $(INJECT_SRC)))
 helpers_$(v) := $(OUT)/$(v)/tests/libhelpers.a $(libs_$(v))
 fake_$(v)    := $(FAKE_SRC:%.c=$(OUT)/$(v)/obj/%.o)
 tests_$(v)   := $(TEST_SRC:%.c=$(OUT)/$(v)/%)
