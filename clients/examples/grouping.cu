@@ -155,7 +155,7 @@ static bool open_job(void *user, const job_options *options, int index, char *uu
     TRY(cudaHostAlloc((void **)&s->host, ROUND * 4ull, cudaHostAllocDefault));
     return job_device_allocate(&s->device, &s->values, ROUND * 4ull, why) &&
            job_device_allocate(&s->device, &s->result, 3 * sizeof *s->result, why) &&
-           partition_make(&s->device, &s->lists, CHUNK, why) &&
+           partition_make<group_number, group_byte>(&s->device, &s->lists, CHUNK, why) &&
            (!s->host_input || measure_link(s, why));
 }
 

@@ -33,12 +33,15 @@ static bool partition_run(const partition_lists *lists, const reach_windows &win
     return true;
 }
 
-/* Allocates lists for at most `count` numbers. */
-static inline bool partition_make(job_device *d, partition_lists *out, u32 count, char *why)
+/* Allocates lists for at most `count` numbers. It names the functors of partition_run(), because
+ * nvcc compiles all kernels once more for other types. */
+template <class Number, class Byte>
+static bool partition_make(job_device *d, partition_lists *out, u32 count, char *why)
 {
     const reach_ranges most = {REACH_WINDOW_MAX, {}};
-    TRY(reach_partition_keys(nullptr, out->temp_bytes, out->numbers, out->numbers, count, most,
-                             nullptr, nullptr));
+    TRY((reach_partition_computed<u32, reach_partition_nothing>(
+        nullptr, out->temp_bytes, Number(), Byte(), out->numbers, {}, count, most, nullptr, nullptr,
+        0)));
     return job_device_allocate(d, &out->numbers, count * sizeof(u32), why) &&
            job_device_allocate(d, &out->offsets, (REACH_WINDOW_MAX + 1) * sizeof(u64), why) &&
            job_device_allocate(d, &out->temp, out->temp_bytes, why);

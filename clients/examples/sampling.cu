@@ -133,7 +133,7 @@ static bool open_job(void *user, const job_options *options, int index, char *uu
         return job_fail(why, "--samples must be at least %u", (unsigned)PIECE);
     return job_device_open(&s->device, index, uuid, why) &&
            job_device_allocate(&s->device, &s->total, sizeof *s->total, why) &&
-           partition_make(&s->device, &s->lists, BATCH, why);
+           partition_make<sample_number, sample_byte>(&s->device, &s->lists, BATCH, why);
 }
 
 static bool prepare(void *user, u64 *bytes, u64 reach_bytes, job_run *run, char *why)
