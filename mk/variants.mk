@@ -5,7 +5,7 @@
 # The variant of a target build/VARIANT/..; its compile command; its link command, with additional options in $(1).
 variant      = $(firstword $(subst /, ,$(@:$(OUT)/%=%)))
 compile      = $(cc_$(variant)) $(CPPFLAGS) $(PKG_CFLAGS) $(COMMON) $(flags_$(variant)) $(CFLAGS)
-link         = $(cc_$(variant)) $(LINK) $(link_$(variant)) $(1) $(LDFLAGS) -o $@ $^
+link         = $(cc_$(variant)) $(LINK) $(pie_$(variant)) $(link_$(variant)) $(1) $(LDFLAGS) -o $@ $^
 
 v := release
 include mk/variant.mk
