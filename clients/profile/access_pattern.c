@@ -284,7 +284,7 @@ static enum status compare_neighbors(struct reading *g, const uint32_t grid[3], 
     const double blocks = (double)grid[0] * grid[1] * grid[2];
     uint64_t begin = 0;
 
-    if (p->records == 0)
+    if (!g->firsts)
         return STATUS_OK;
     if (!sort_by_class(g))
         return no_memory(err);
