@@ -436,7 +436,7 @@ static void a_short_trace_is_enough(void **state)
 
 /* If the buffer was full, the trace has the first accesses only. The first accesses of a warp are
  * those of its first bags, and more of them are to indices. The number of accesses of one kind and
- * width may be unknown. */
+ * width may be unknown. With REACH_LONG there are more random traces. */
 static void a_trace_that_has_lost_accesses_is_enough(void **state)
 {
     enum { BAGS = 8 * BAG_BLOCKS * BAG_WARPS, ROWS = BAGS * BAG };
@@ -451,7 +451,7 @@ static void a_trace_that_has_lost_accesses_is_enough(void **state)
 
     (void)state;
     print_message("# TEST_SEED=%llu\n", (unsigned long long)rng.state);
-    for (uint32_t i = 0; i < test_share(8, 3); i++) {
+    for (uint32_t i = 0; i < test_part(8, 4, 3); i++) {
         const uint64_t most = i == 0 ? UINT64_MAX : BAG_RECORDS + rng_below(&rng, 2 * BAG_RECORDS);
         const uint64_t unknown = i == 0 ? 4 : rng_below(&rng, 5); /* 4 means none */
         struct recording_instruction instructions[4];
