@@ -271,12 +271,12 @@ def windows_that_lose_are_not_chosen():
         took = dict(zip((None, "naive", "windows"), map(float, line.split()[1:])))
         now = []
 
-        def pick(_device, work, candidates, run):
+        def pick(_device, work, candidates, run, renew):
             def one(candidate):
                 now[:] = [candidate and candidate[0]]
                 run(candidate)
             assert {c and c[0] for c in candidates} == set(took), work
-            return tuning.fastest(candidates, one, lambda call, repeats: (call(), took[now[0]])[1])  # noqa: B023
+            return tuning.fastest(candidates, one, renew, lambda call, repeats: (call(), took[now[0]])[1])  # noqa: B023
 
         table, index = torch.zeros(64 + number, 4), torch.randint(0, 64, (16,))
         with made_up("windows", []) as kernels_of:

@@ -26,6 +26,10 @@ CANDIDATES = [shapes.Shape(2**k, 4) for k in range(5)]
 GPU = types.SimpleNamespace(type="cuda")
 
 
+def no_index(launches):
+    assert launches >= 1
+
+
 def clock_of(speeds, runs=None):
     """Returns a clock that reports the speed of the candidate that runs, with noise below 10 %."""
     now = []
@@ -51,7 +55,7 @@ def the_fastest_candidate_is_found():
         order = rng.sample(candidates, len(candidates))
         unit = rng.choice((1.0, 1000.0))
         run, clock = clock_of({c: unit * 1.2 ** k for k, c in enumerate(order)})
-        assert tuning.fastest(candidates, run, clock) == order[0]
+        assert tuning.fastest(candidates, run, no_index, clock) == order[0]
 
 
 @case
@@ -60,19 +64,61 @@ def a_candidate_that_fails_is_left_out():
     speeds[CANDIDATES[0]] = None
     speeds[CANDIDATES[3]] = 50.0
     run, clock = clock_of(speeds)
-    assert tuning.fastest(CANDIDATES, run, clock) == CANDIDATES[3]
+    assert tuning.fastest(CANDIDATES, run, no_index, clock) == CANDIDATES[3]
     run, clock = clock_of(dict.fromkeys(CANDIDATES))
-    assert common.raises(RuntimeError, tuning.fastest, CANDIDATES, run, clock) == "out of registers"
+    assert common.raises(RuntimeError, tuning.fastest, CANDIDATES, run, no_index, clock) == "out of registers"
 
 
 @case
 def a_hopeless_candidate_is_not_repeated():
     runs = []
-    speeds = dict.fromkeys(CANDIDATES, 1000.0)
+    speeds = {c: 1000.0 * 1.15 ** k for k, c in enumerate(CANDIDATES)}
     speeds[CANDIDATES[1]] = 5000.0
     run, clock = clock_of(speeds, runs)
-    tuning.fastest(CANDIDATES, run, clock)
-    assert runs.count(CANDIDATES[1]) == 2 and runs.count(CANDIDATES[0]) == 2 + tuning.ROUNDS
+    tuning.fastest(CANDIDATES, run, no_index, clock)
+    assert runs.count(CANDIDATES[1]) == 2 and runs.count(CANDIDATES[2]) == 2 + tuning.ROUNDS
+
+
+@case
+def near_candidates_have_more_rounds():
+    for _ in range(common.count(50)):
+        near = 1 + rng.uniform(0.01, 0.02)
+        speeds = {c: 1000.0 * (near if k == 0 else 1 if k == 1 else 1.2) for k, c in enumerate(CANDIDATES)}
+        now, asked, launches = [], [], []
+
+        def run(candidate, now=now):
+            now[:] = [candidate]
+
+        def clock(one, repeats, asked=asked, now=now, speeds=speeds, launches=launches):
+            for _ in range(repeats):
+                one()
+            assert len(asked) < len(CANDIDATES) or launches.pop() == repeats and not launches
+            asked.append(now[0])
+            return speeds[now[0]] * rng.uniform(1, 1.03 if now[0] in CANDIDATES[:2] else 1.1)
+        tuning.fastest(CANDIDATES, run, launches.append, clock)
+        assert all(asked.count(c) == 1 + tuning.ROUNDS + tuning.MORE_ROUNDS for c in CANDIDATES[:2])
+        final = asked[-2 * tuning.MORE_ROUNDS:]
+        assert set(final) == set(CANDIDATES[:2]) and all(final[k:k + 4] == final[k:k + 4][::-1] for k in range(0, 20, 4))
+
+
+@case
+def each_launch_that_is_timed_has_an_index_of_its_own():
+    for _ in range(common.count(50)):
+        rows = rng.choice((1, 5, 1 << 20, (1 << 31) - 1, 1 << 40))
+        kind = torch.int64 if rows >= 1 << 31 else rng.choice((torch.int32, torch.int64))
+        index = torch.randint(0, rows, (rng.randrange(1, 9),), dtype=kind)
+        indices = tuning.Indices(index, rows)
+        assert indices.next() is index
+        many = rng.randrange(1, 9)
+        found = []
+        for _ in range(3):
+            indices.renew(many)
+            found += [indices.next() for _ in range(many)]
+            assert indices.next() is index
+        for one in found:
+            assert one.dtype == kind and one.shape == index.shape and 0 <= one.min() and one.max() < rows
+            assert rows > 1 << 20 or torch.unique((one - index) % rows).numel() == 1, "the rows have the same distances"
+        assert many == 1 or rows < 100 or len({int(one[0]) for one in found}) == len(found)
 
 
 class Machine:
@@ -93,7 +139,7 @@ class Machine:
         return 1000.0 * (1 + (self.runs[-1] != self.best))
 
     def pick(self, work=("copy", 12)):
-        return tuning.pick(GPU, work, CANDIDATES, self.runs.append)
+        return tuning.pick(GPU, work, CANDIDATES, self.runs.append, no_index)
 
     def measures(self):
         """Returns whether the next use measures, in a process that starts now."""
@@ -174,7 +220,7 @@ def processes_that_write_at_once_leave_a_whole_file():
 def nothing_is_measured_without_a_gpu_or_inside_a_capture():
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(folder)
-        assert tuning.pick(torch.device("cpu"), ("copy", 1), CANDIDATES, machine.runs.append) == CANDIDATES[0]
+        assert tuning.pick(torch.device("cpu"), ("copy", 1), CANDIDATES, machine.runs.append, no_index) == CANDIDATES[0]
         torch.cuda.is_current_stream_capturing = lambda: True
         assert machine.pick() == CANDIDATES[0]
         assert not machine.runs and os.listdir(folder) == []

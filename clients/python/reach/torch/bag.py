@@ -131,20 +131,22 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
     made: Dict[Tuple[Any, ...], _Launches] = {
         shape: _launches(call, vector, way, shape, each, even) for shape in shapes.bags(way.shapes, vectors, each)}
     out: Optional[torch.Tensor] = None
+    indices = tuning.Indices(index, table.shape[0])
 
     def run(shape: tuning.Candidate) -> torch.Tensor:
         nonlocal out
+        one = call._replace(index=indices.next())
         if shape is None:
-            return stock(*call)
+            return stock(*one)
         if out is None:
             out = call.new_out()
-        return _run(made[shape], out, True, *call[:4], call.last)
+        return _run(made[shape], out, True, *one[:4], call.last)
 
     may_be_stock = whole and not strategy and way.strategy == "naive" and not way.on_host
     work = ("bag", way.shapes, way.on_host, vectors, vector, table.dtype, index.element_size(), each,
             call.offsets is not None, call.weights is not None, call.mean, tuning.size_class(rows),
             tuning.size_class(table.numel() * table.element_size()))
-    shape = tuning.pick(table.device, work, [*made, *([None] if may_be_stock else [])], run)
+    shape = tuning.pick(table.device, work, [*made, *([None] if may_be_stock else [])], run, indices.renew)
     if shape is None:
         fallback.say("embedding_bag", way.reason)
         return None

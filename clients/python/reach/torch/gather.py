@@ -90,20 +90,21 @@ def _fastest(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tenso
     made: Dict[Tuple[Any, ...], _Launches] = {
         (one.strategy, *shape): _launches(row, vector, one, shape)
         for one in ways for shape in shapes.copies(one.shapes, row // vector, vector)}
-    to = out
+    to, indices = out, tuning.Indices(index, table.shape[0])
 
     def run(shape: tuning.Candidate) -> torch.Tensor:
         nonlocal to
         if to is None:
             to = table.new_empty((index.numel(), *table.shape[1:]))
+        one = indices.next()
         if shape is None:
-            return torch.index_select(table, 0, index, out=to)
-        return _copy(table, index, to, made[shape])
+            return torch.index_select(table, 0, one, out=to)
+        return _copy(table, one, to, made[shape])
 
     work = ("copy", way.shapes, way.on_host, row, vector, table.element_size(), min(2, table.dim()),
             index.element_size(), round(8 * way.concentration), tuning.size_class(index.numel()),
             tuning.size_class(table.numel() * table.element_size()))
-    shape = tuning.pick(table.device, work, [*made, *([None] if or_others else [])], run)
+    shape = tuning.pick(table.device, work, [*made, *([None] if or_others else [])], run, indices.renew)
     return None if shape is None else made[shape]
 
 

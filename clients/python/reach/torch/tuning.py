@@ -19,14 +19,17 @@ import triton
 
 from reach._locks import Lock
 
-VERSION = f"4, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 4 counts changes of kernels
+VERSION = f"5, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 5 counts changes of kernels
 LARGEST_FILE = 1 << 22  # bytes; a longer file is damaged
 ROUNDS = 5
+NEAR, MORE_ROUNDS = 1.05, 10  # candidates within NEAR times the lowest median, at most FINAL, have more rounds
+FINAL = 4
 ROUND_US = 100.0        # shorter launches are repeated in a round
 MOST_REPEATS = 16
 HOPELESS = 1.5          # times the time of the fastest candidate: not measured any further
 QUEUE_CYCLES = 2000000, 400000  # of the GPU: before the first launch, whose code is in no cache, and for each
-WORTH = 0.97            # of the time of PyTorch's operator, which costs the host less: others must be faster than this
+WORTH = 0.98            # of the time of PyTorch's operator, which costs the host less: others must be faster than this
+MOST_ROWS, GOLDEN = (1 << 31) - 1, 0.6180339887498949  # that int32 holds; shares of a table between two indices
 STOCK = "stock"         # the name of None, PyTorch's own operator
 
 _lock = Lock()
@@ -88,11 +91,32 @@ def text(candidate: Candidate) -> str:
     return STOCK if candidate is None else " ".join(map(str, candidate))
 
 
+class Indices:
+    """Indices of launches that are timed. Launches that repeat an index would find its rows in caches, so each launch
+    has an index of its own: the given one, moved by a number of rows of a table of `rows` rows."""
+
+    def __init__(self, index: torch.Tensor, rows: int) -> None:
+        self.index, self.rows, self._turn = index, min(rows, MOST_ROWS), 0
+        self._following: List[torch.Tensor] = []
+
+    def renew(self, launches: int) -> None:
+        """Makes the indices of the next launches. A single launch is long, and reads more than caches keep."""
+        self._following.clear()
+        for _ in range(launches if launches > 1 else 0):
+            self._turn += 1
+            moved = self.index + int(self._turn * GOLDEN * self.rows) % self.rows
+            self._following.append(moved.remainder_(self.rows))
+
+    def next(self) -> torch.Tensor:
+        return self._following.pop() if self._following else self.index
+
+
 def pick(device: torch.device, work: Tuple[Any, ...], candidates: Sequence[Candidate],
-         run: Callable[[Candidate], Any]) -> Candidate:
+         run: Callable[[Candidate], Any], renew: Callable[[int], None]) -> Candidate:
     """Returns the fastest candidate for a kind of work, which `work` names. `run` runs a candidate; candidate None is
-    PyTorch's own operator. Without a GPU, and inside the capture of a CUDA graph, the result is the first candidate.
-    Waits for the device if it measures. Raises the error of the last candidate if none runs."""
+    PyTorch's own operator. `renew` is called before each time is taken, with the number of runs. Without a GPU, and
+    inside the capture of a CUDA graph, the result is the first candidate. Waits for the device if it measures. Raises
+    the error of the last candidate if none runs."""
     if len(candidates) == 1 or device.type != "cuda" or torch.cuda.is_current_stream_capturing():
         return candidates[0]
     name, by_text = " ".join(map(str, work)), {text(c): c for c in candidates}
@@ -103,7 +127,7 @@ def pick(device: torch.device, work: Tuple[Any, ...], candidates: Sequence[Candi
         kept = _kept[file]
         if kept.get(name) not in by_text:
             with torch.cuda.device(device):
-                kept[name] = text(fastest(candidates, run, microseconds))
+                kept[name] = text(fastest(candidates, run, renew, microseconds))
             store(file, name, kept[name])
         return by_text[kept[name]]
 
@@ -126,10 +150,10 @@ class _Runner(NamedTuple):
     took: List[float]
 
 
-def fastest(candidates: Sequence[Candidate], run: Callable[[Candidate], Any],
+def fastest(candidates: Sequence[Candidate], run: Callable[[Candidate], Any], renew: Callable[[int], None],
             clock: Callable[[Callable[[], Any], int], float]) -> Candidate:
-    """Returns the candidate with the lowest median of ROUNDS rounds, or PyTorch's operator if no other is
-    faster by more than WORTH. A candidate that fails is left out."""
+    """Returns the candidate with the lowest median of ROUNDS rounds, and of MORE_ROUNDS for those that are near, or
+    PyTorch's operator if no other is faster by more than WORTH. A candidate that fails is left out."""
     runners: List[_Runner] = []
     why: Optional[Exception] = None
     for candidate in candidates:
@@ -147,7 +171,23 @@ def fastest(candidates: Sequence[Candidate], run: Callable[[Candidate], Any],
     hopeful = [one for one in runners if one.took[0] <= HOPELESS * least or repeats > 1]
     for one in hopeful:
         one.took.clear()
-    for _ in range(ROUNDS):
-        for one in hopeful:
+    _rounds(ROUNDS, hopeful, repeats, renew, clock)
+    hopeful.sort(key=_weighted)
+    final = [one for one in hopeful[:FINAL] if _weighted(one) <= NEAR * _weighted(hopeful[0])]
+    if len(final) > 1:
+        _rounds(MORE_ROUNDS, final, repeats, renew, clock)
+    return min(final, key=_weighted).candidate
+
+
+def _weighted(one: _Runner) -> float:
+    return statistics.median(one.took) * (WORTH if one.candidate is None else 1)
+
+
+def _rounds(rounds: int, runners: List[_Runner], repeats: int, renew: Callable[[int], None],
+            clock: Callable[[Callable[[], Any], int], float]) -> None:
+    """Times each runner in each round. Every other round has the opposite order, because a runner may leave the caches
+    and the clock of the GPU in a state that favors the next one."""
+    for number in range(rounds):
+        for one in runners if number % 2 == 0 else reversed(runners):
+            renew(repeats)
             one.took.append(clock(one.run, repeats))
-    return min(hopeful, key=lambda one: statistics.median(one.took) * (WORTH if one.candidate is None else 1)).candidate
