@@ -255,7 +255,8 @@ def candidates(case, table, out, strategy):
     if case.kind == "rows":
         vector = gather.vector_bytes(case.row, table, out)
         return shapes.copies(strategy, case.row // vector, vector)
-    return shapes.bags(strategy, case.row // gather.vector_bytes(case.row, table), bag.typical(case.count, case.bags))
+    return shapes.bags(strategy, case.row, gather.vector_bytes(case.row, table), bag.typical(case.count, case.bags),
+                       case.ragged)
 
 
 def compile_all(cases, source):

@@ -189,35 +189,36 @@ def the_shape_of_a_launch_does_not_change_the_bits_of_sums():
 
 
 @case
-def bags_in_tiles_have_the_bits_of_bags_in_pieces():
-    """Rows have at least 17 vectors, so a bag has one sum. All candidates of a call are compared."""
-    for turn in range(common.count(8)):
+def every_candidate_has_the_same_bits_of_sums():
+    """Rows and bags are of all lengths, and addresses of all alignments, which change the vectors of a row."""
+    for turn in range(common.count(12)):
         dtype = (torch.float32, torch.float64, torch.float16, torch.bfloat16)[turn % 4]
-        rows, width = rng.randrange(1, 60), rng.choice((17, 33, 129)) * 16 // dtype.itemsize + rng.choice((0, 1, 2))
-        table = torch.randn(rows * width + 1).to(dtype)[rng.randrange(2):][:rows * width].view(rows, width)
-        index = random_index(rows, rng.randrange(1, 80))
+        rows, width = rng.randrange(1, 60), rng.choice((2, 7, 17, 33, 65, 129)) * rng.choice((1, 1, 2, 8)) + rng.choice((0, 1))
+        numbers, index = torch.randn(rows, width).to(dtype), random_index(rows, rng.randrange(1, 160))
         index[rng.randrange(index.numel())] = rng.choice((0, rows, -1))  # may be outside of the table
-        ends = [0] + sorted(rng.randrange(index.numel() + 1) for _ in range(rng.randrange(1, 5)))
+        ends = [0] + sorted(rng.randrange(index.numel() + 1) for _ in range(rng.randrange(0, 5)))
         weights = random_table(dtype, index.numel()) if rng.random() < 0.5 else None
         mode = "sum" if weights is not None else rng.choice(("sum", "mean"))
+        tables = [torch.empty(rows * width + 16, dtype=dtype)[k:][:rows * width].view(rows, width) for k in (0, 1)]
+        strategy = rng.choice(STRATEGIES)
         row = width * dtype.itemsize
-        vectors = row // gather.vector_bytes(row, table)
-        assert shapes.bag_lanes(vectors, 1000) == 1
-        candidates = shapes.bags("naive", vectors, bag.typical(index.numel(), len(ends)))
-        tiled = [one for one in candidates if one.tile]
-        assert 0 < len(tiled) < len(candidates)
-        strategy = rng.choice(("naive", "scopes"))
-        plan, results = random_plan(None, planning.Job(rows * row, row, index.numel(), 8.0)), []
+        plan, results, tiled = random_plan(None, planning.Job(rows * row, row, index.numel(), 8.0)), [], 0
         before, launch.plan = launch.plan, lambda device, job, plan=plan: plan
         try:
-            for shape in (candidates[0], *rng.sample(tiled, min(3, len(tiled)))):
-                launch.forget()
-                with shapes.forced(shape):
-                    results.append(bag.embedding_bag(table, index, torch.tensor(ends, dtype=index.dtype), mode,
-                                                     weights, strategy=strategy))
+            for table in tables:
+                table.copy_(numbers)
+                candidates = shapes.bags(strategy, row, gather.vector_bytes(row, table),
+                                         bag.typical(index.numel(), len(ends)), rng.random() < 0.5)
+                tiled += sum(one.tile > 0 for one in candidates)
+                for shape in (candidates[0], *rng.sample(candidates, min(4, len(candidates)))):
+                    launch.forget()
+                    with shapes.forced(shape):
+                        results.append(bag.embedding_bag(table, index, torch.tensor(ends, dtype=index.dtype), mode,
+                                                         weights, strategy=strategy))
         finally:
             launch.plan = before
             launch.forget()
+        assert not tiled or strategy != "windows"
         for other in results[1:]:
             same_bits(results[0], other)
 

@@ -3,6 +3,7 @@
 PyTorch."""
 import dataclasses
 import importlib.util
+import itertools
 import os
 import random
 import subprocess
@@ -320,31 +321,48 @@ def every_row_has_a_shape_that_fits():
             assert found.items * words <= shapes.ELEMENTS or found.items == 1
     with shapes.forced(shapes.Shape(2, 8)):
         assert shapes.shape("add", "windows", 32, 8) == shapes.Shape(2, 8)
-        assert shapes.copies("windows", 3) == shapes.bags("naive", 3, 37) == [shapes.Shape(2, 8)]
+        assert shapes.copies("windows", 3) == shapes.bags("naive", 12, 4, 37) == [shapes.Shape(2, 8)]
+
+
+MOST_CANDIDATES = 16  # each is compiled in the first call
 
 
 @case
 def candidates_are_distinct_and_fill_their_warps():
     rng = random.Random(common.SEED)
     for _ in range(common.count(200)):
-        vectors, rows = rng.randrange(1, 2049), rng.randrange(1, 700)
-        lanes = shapes.bag_lanes(vectors, rows)
-        assert lanes & (lanes - 1) == 0 and lanes <= min(rows, 32) and (lanes == 1 or lanes * vectors <= 32)
-        for strategy in ("naive", "scopes", "windows", "host"):
-            for found in (shapes.copies(strategy, vectors), shapes.bags(strategy, vectors, rows)):
+        vectors, vector, rows = rng.randrange(1, 2049), 1 << rng.randrange(5), rng.randrange(1, 700)
+        sums, together = shapes.bag_sums(vectors * vector, rows)
+        lanes, turn = shapes.bag_lanes(vectors, sums), sums * together
+        assert turn & (turn - 1) == 0 and turn <= min(rows, 32) and sums * 32 >= turn
+        assert lanes & (lanes - 1) == 0 and lanes <= sums and (lanes == 1 or lanes * vectors <= 32)
+        for strategy, ragged in itertools.product(("naive", "scopes", "windows", "host"), (False, True)):
+            of_bags = shapes.bags(strategy, vectors * vector, vector, rows, ragged)
+            assert len(of_bags) <= MOST_CANDIDATES
+            for found in (shapes.copies(strategy, vectors), of_bags):
                 assert found and len(set(found)) == len(found)
                 for one in found:
                     assert one.items & (one.items - 1) == 0 and one.warps & (one.warps - 1) == 0
             for one in shapes.copies(strategy, vectors):
                 assert one.items >= 32 * one.warps and vectors * one.items < 1 << 32 and one.items >= one.tile
-            for one in shapes.bags(strategy, vectors, rows):
-                assert one.items * lanes >= 32 * one.warps and one.tile in (0, one.items)
-                assert 1 <= one.step <= (32 if one.tile else shapes.LONG_STEPS)
-                trips = -(-rows // (lanes * one.step))
-                assert one.tile or trips * one.step * lanes < rows + lanes * trips, "a trip has at most one idle step"
+                assert not one.tile or one.tile // 2 < shapes.used(vectors, one.tile) <= one.tile or one.tile <= 32
+            for one in of_bags:
+                assert one.items * (sums if one.tile else lanes) >= 32 * one.warps and one.tile in (0, one.items)
+                assert 1 <= one.step <= shapes.LONG_STEPS
+                trips = -(-rows // (turn * one.step))
+                assert one.tile or ragged or trips * one.step * turn < rows + turn * trips, "a trip has at most one idle step"
             tiled = [one.tile for one in shapes.copies(strategy, vectors) if one.tile]
             assert bool(tiled) == (strategy in ("naive", "scopes") and vectors & (vectors - 1) != 0)
             assert all(-(-vectors // tile) * tile < 2 * vectors for tile in tiled), "most lanes work"
+
+
+@case
+def the_order_of_additions_depends_on_rows_and_bags_only():
+    """Neither the address of a table nor its type matters, which change the vectors, and so the candidates."""
+    assert [shapes.bag_sums(row, 500) for row in (4, 32, 36, 216, 300, 600, 1 << 20)] == [
+        (16, 1), (16, 1), (8, 2), (8, 4), (4, 8), (2, 4), (2, 4)]
+    assert [shapes.bag_sums(216, rows) for rows in (1, 2, 3, 8, 15, 16, 31, 32)] == [
+        (1, 1), (2, 1), (2, 1), (8, 1), (8, 1), (8, 2), (8, 2), (8, 4)]
 
 
 # Code that replaces PyTorch and Triton by modules without functions.

@@ -1,10 +1,9 @@
 """embedding_bag: sums or means of bags of rows.
 
-The order of additions is fixed, so a result is the same in every run. A bag has P sums, and P is a power of two. Each
-sum is of every P-th row, and the sums are added as a tree. P follows from the bytes of a row and the average length of
-bags; shapes that are measured do not change P. In scopes and windows the sums of the parts of the table are then added,
-in the order of the parts. Sums are kept in float32 (float64 for float64) until they are stored, so they differ from
-PyTorch's, and naive from windows, in the last bits.
+The order of additions is fixed, so a result is the same in every run. It follows from the bytes of a row and from the
+average length of bags (kernels.py); shapes that are measured do not change it. In scopes and windows the sums of the
+parts of the table are then added, in the order of the parts. Sums are kept in float32 (float64 for float64) until they
+are stored, so they differ from PyTorch's, and naive from windows, in the last bits.
 """
 from __future__ import annotations
 
@@ -94,20 +93,20 @@ class _Bags(NamedTuple):
 def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, rows: int,
               even: bool = True) -> _Launches:
     table = call.table
-    vectors = launch.row_bytes(table) // vector
-    lanes = shapes.bag_lanes(vectors, rows)
+    row = launch.row_bytes(table)
+    vectors, (sums, together) = row // vector, shapes.bag_sums(row, rows)
     constants: Dict[str, Any] = {
-        "RAGGED": call.offsets is not None, "W": vector // table.element_size(), "STEPS": shape.step,
-        "WEIGHTED": call.weights is not None, "MEAN": call.mean,
+        "RAGGED": call.offsets is not None, "W": vector // table.element_size(), "SUMS": sums, "ROWS": together,
+        "STEPS": shape.step, "WEIGHTED": call.weights is not None, "MEAN": call.mean,
         "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32}
-    if shape.tile and lanes == 1 and way.bounds_there is None:
-        constants.update(TILE=shape.tile, WHOLE=vectors <= shape.tile, EVEN=even)
+    if shape.tile and way.bounds_there is None:
+        constants.update(**shapes.tiling(vectors, shape.tile), EVEN=even)
         scope, pieces = kernels.bag_tiles, shapes.Pieces(1, 1, -(-vectors // shape.tile))
     else:
-        constants.update(BLOCK=shape.items, LANES=lanes)
+        constants.update(BLOCK=shape.items, LANES=shapes.bag_lanes(vectors, sums))
         scope, pieces = kernels.bag_scope, shapes.Pieces(vectors, shape.items)
-    return _Launches(way, shape, scope, pieces, vectors, shape.items * lanes * shape.step * vector, constants, {},
-                     way.is_one_launch)
+    return _Launches(way, shape, scope, pieces, vectors, shape.items * sums * together * shape.step * vector, constants,
+                     {}, way.is_one_launch)
 
 
 def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> Optional[_Launches]:
@@ -127,9 +126,10 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
                         False, index if whole else None)
     if way is None:
         return None
-    vectors, each = launch.row_bytes(table) // vector, typical(rows, call.bags)
+    row, each = launch.row_bytes(table), typical(rows, call.bags)
     made: Dict[Tuple[Any, ...], _Launches] = {
-        shape: _launches(call, vector, way, shape, each, even) for shape in shapes.bags(way.shapes, vectors, each)}
+        shape: _launches(call, vector, way, shape, each, even)
+        for shape in shapes.bags(way.shapes, row, vector, each, call.offsets is not None)}
     out: Optional[torch.Tensor] = None
     indices = tuning.Indices(index, table.shape[0])
 
@@ -143,7 +143,7 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
         return _run(made[shape], out, True, *one[:4], call.last)
 
     may_be_stock = whole and not strategy and way.strategy == "naive" and not way.on_host
-    work = ("bag", way.shapes, way.on_host, vectors, vector, table.dtype, index.element_size(), each,
+    work = ("bag", way.shapes, way.on_host, row, vector, table.dtype, index.element_size(), each,
             call.offsets is not None, call.weights is not None, call.mean, tuning.size_class(rows),
             tuning.size_class(table.numel() * table.element_size()))
     shape = tuning.pick(table.device, work, [*made, *([None] if may_be_stock else [])], run, indices.renew)

@@ -55,7 +55,7 @@ def _launches(row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _L
     constants: Dict[str, Any] = {"W": vector // _WORDS[vector].itemsize}
     if tiled:
         rows = max(1, shape.items // shape.tile)
-        constants.update(TILE=shape.tile, ROWS=rows, WHOLE=vectors <= shape.tile)
+        constants.update(**shapes.tiling(vectors, shape.tile), ROWS=rows)
         scope, pieces = kernels.copy_tiles, shapes.Pieces(1, rows, -(-vectors // shape.tile))
     else:
         constants.update(SHIFT=kernels.shift(vectors), BLOCK=shape.items)

@@ -151,26 +151,28 @@ def copy_scope(index, table, out, count, vectors, lo, hi, SHIFT: tl.constexpr, W
 
 
 @triton.jit
-def _tile(piece, vectors, W: tl.constexpr, TILE: tl.constexpr, WHOLE: tl.constexpr):
-    """Returns (the rows or the bag of a piece; the words of a row in its tile). A row has one tile if WHOLE."""
+def _tile(piece, vectors, W: tl.constexpr, TILE: tl.constexpr, USED: tl.constexpr, WHOLE: tl.constexpr):
+    """Returns (the rows or the bag of a piece; the words of a row in its tile; their mask). A row has one tile if WHOLE.
+    Only the first USED vectors of a tile are loaded. This is a constant, so threads have no code for the others."""
     c = tl.arange(0, TILE * W)
+    used = c < USED * W
     if WHOLE:
         of = piece
     else:
         several = tl.cdiv(vectors, TILE)
         of = piece // several
         c += (piece - of * several) * (TILE * W)
-    return of.to(tl.int64), c
+    return of.to(tl.int64), c, used & (c < vectors * W)
 
 
 @triton.jit(do_not_specialize=["count", "vectors", "lo", "hi"])
-def copy_tiles(index, table, out, count, vectors, lo, hi, W: tl.constexpr, TILE: tl.constexpr, ROWS: tl.constexpr,
-               WHOLE: tl.constexpr):
+def copy_tiles(index, table, out, count, vectors, lo, hi, W: tl.constexpr, TILE: tl.constexpr, USED: tl.constexpr,
+               ROWS: tl.constexpr, WHOLE: tl.constexpr):
     """Copies tiles of TILE vectors of ROWS rows. It needs no division, but its last tile of a row has idle lanes."""
-    piece, c = _tile(tl.program_id(0), vectors, W, TILE, WHOLE)
+    piece, c, used = _tile(tl.program_id(0), vectors, W, TILE, USED, WHOLE)
     first, r, words = piece * ROWS, tl.arange(0, ROWS), vectors * W
     i = tl.load(index + first + r, mask=r < count - first, other=-1).to(tl.int64)
-    mask = ((i >= lo) & (i < hi))[:, None] & (c < words)[None, :]
+    mask = ((i >= lo) & (i < hi))[:, None] & used[None, :]
     v = tl.load(table + ((i * words)[:, None] + c[None, :]), mask=mask)
     tl.store(out + first * words + ((r * words)[:, None] + c[None, :]), v, mask=mask)
 
@@ -200,9 +202,24 @@ def copy_windows(index, table, out, count, vectors, bounds, window_of_sm, queues
 
 # ---- sums of bags --------------------------------------------------------------------------------
 #
+# A bag has SUMS sums, and each adds ROWS rows at a time; both are powers of two. A turn is SUMS x ROWS rows in the order
+# of the bag. Sum k gets the rows k, k + SUMS, k + 2 SUMS ... of the turn: the upper half of them is added to the lower
+# half, until one is left, which is added to the sum. After the last turn the sums of a bag are added in this way. The
+# order of additions depends only on SUMS and ROWS: STEPS is the number of turns whose loads are in flight together, and
+# any thread may have any sum.
+#
 # A piece is BLOCK vectors of the sums of bags, of W numbers each, so neither a row nor a bag is padded to a power of
-# two. LANES threads of a warp share a vector. Each adds every LANES-th row in the order of the bag, with STEPS loads in
-# flight together, and their sums are added at the end. The order of additions therefore depends only on LANES.
+# two. LANES adjacent threads share a vector.
+
+@triton.jit
+def _halved(s, BEFORE: tl.constexpr, SUMS: tl.constexpr, AFTER: tl.constexpr):
+    """Returns the BEFORE x AFTER totals of BEFORE x SUMS x AFTER numbers, for up to 32 sums. If Triton reduced more than
+    two numbers, their order would depend on the threads."""
+    for k in tl.static_range(5):
+        if (SUMS >> k) > 1:
+            s = tl.sum(tl.reshape(s, [BEFORE, 2, SUMS >> (k + 1), AFTER]), axis=1)
+    return tl.reshape(s, [BEFORE, AFTER])
+
 
 @triton.jit
 def _bag_bounds(offsets, b, bags, last, total, RAGGED: tl.constexpr):
@@ -216,6 +233,12 @@ def _bag_bounds(offsets, b, bags, last, total, RAGGED: tl.constexpr):
         first = b * last
         length = tl.where(b < bags, last, 0)
     return first, length
+
+
+@triton.jit
+def _repeated(v, TIMES: tl.constexpr, COUNT: tl.constexpr):
+    """Returns COUNT numbers TIMES times, one after another."""
+    return tl.reshape(tl.broadcast_to(v[None, :], [TIMES, COUNT]), [TIMES * COUNT])
 
 
 @triton.jit
@@ -233,21 +256,26 @@ def _bag_rows(table, weights, index, p, valid, c, lo, hi, vectors, W: tl.constex
 
 @triton.jit
 def _bag(index, offsets, weights, table, out, stride, bags, last, total, part, piece, lo, hi, vectors,
-         RAGGED: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr, LANES: tl.constexpr, STEPS: tl.constexpr,
-         WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
+         RAGGED: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr, LANES: tl.constexpr, SUMS: tl.constexpr,
+         ROWS: tl.constexpr, STEPS: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
     """Writes the sums of the rows in the range, of the bags of a piece, to part `part` of `out`. The rows of `out` are
     `stride` numbers apart."""
     table = tl.multiple_of(table, W * table.dtype.element_ty.primitive_bitwidth // 8)
-    t = tl.arange(0, BLOCK * LANES)
-    b, c = _vectors(piece, t // LANES, vectors, -1, BLOCK)
+    b, c = _vectors(piece, tl.arange(0, BLOCK * LANES) // LANES, vectors, -1, BLOCK)
     first, length = _bag_bounds(offsets, b, bags, last, total, RAGGED)
     longest = tl.max(length, axis=0) if RAGGED else last
-    sums = tl.zeros([BLOCK * LANES, W], SUM)
-    for start in range(0, longest, LANES * STEPS):
+    c = _repeated(c, SUMS * ROWS // LANES, BLOCK * LANES)
+    first = _repeated(first, SUMS * ROWS // LANES, BLOCK * LANES)
+    length = _repeated(length, SUMS * ROWS // LANES, BLOCK * LANES)
+    t = tl.arange(0, BLOCK * SUMS * ROWS)
+    r = t // (BLOCK * LANES) * LANES + t % LANES
+    sums = tl.zeros([BLOCK * SUMS, W], SUM)
+    for start in range(0, longest, SUMS * ROWS * STEPS):
         for k in tl.static_range(STEPS):
-            j = start + k * LANES + t % LANES
-            sums += _bag_rows(table, weights, index, first + j, j < length, c, lo, hi, vectors, W, WEIGHTED, SUM)
-    s = tl.sum(tl.reshape(sums, [BLOCK, LANES, W]), axis=1)
+            j = start + k * (SUMS * ROWS) + r
+            v = _bag_rows(table, weights, index, first + j, j < length, c, lo, hi, vectors, W, WEIGHTED, SUM)
+            sums += tl.reshape(_halved(v, 1, ROWS, BLOCK * SUMS * W), [BLOCK * SUMS, W])
+    s = _halved(_halved(sums, 1, SUMS // LANES, BLOCK * LANES * W), BLOCK, LANES, W)
     b, c = _vectors(piece, tl.arange(0, BLOCK), vectors, -1, BLOCK)
     if MEAN:
         first, length = _bag_bounds(offsets, b, bags, last, total, RAGGED)
@@ -258,47 +286,51 @@ def _bag(index, offsets, weights, table, out, stride, bags, last, total, part, p
 
 @triton.jit(do_not_specialize=["bags", "last", "total", "vectors", "part", "lo", "hi"])
 def bag_scope(index, offsets, weights, table, out, stride, bags, last, total, vectors, part, lo, hi,
-              RAGGED: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr, LANES: tl.constexpr, STEPS: tl.constexpr,
-              WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
+              RAGGED: tl.constexpr, W: tl.constexpr, BLOCK: tl.constexpr, LANES: tl.constexpr, SUMS: tl.constexpr,
+              ROWS: tl.constexpr, STEPS: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
     _bag(index, offsets, weights, table, out, stride, bags, last, total, part, tl.program_id(0), lo, hi, vectors,
-         RAGGED, W, BLOCK, LANES, STEPS, WEIGHTED, MEAN, SUM)
+         RAGGED, W, BLOCK, LANES, SUMS, ROWS, STEPS, WEIGHTED, MEAN, SUM)
 
 
 @triton.jit(do_not_specialize=["bags", "last", "total", "vectors", "part", "lo", "hi"])
 def bag_tiles(index, offsets, weights, table, out, stride, bags, last, total, vectors, part, lo, hi,
-              RAGGED: tl.constexpr, W: tl.constexpr, TILE: tl.constexpr, WHOLE: tl.constexpr, STEPS: tl.constexpr,
-              EVEN: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
-    """Does bag_scope with LANES 1. A program adds one tile of the rows of one bag, so an index is loaded once, and no
-    thread divides. The additions are the same, in the same order. If EVEN, `stride` is a multiple of W."""
+              RAGGED: tl.constexpr, W: tl.constexpr, TILE: tl.constexpr, USED: tl.constexpr, WHOLE: tl.constexpr,
+              SUMS: tl.constexpr, ROWS: tl.constexpr, STEPS: tl.constexpr, EVEN: tl.constexpr, WEIGHTED: tl.constexpr,
+              MEAN: tl.constexpr, SUM: tl.constexpr):
+    """Does bag_scope with the same additions in the same order. A program adds one tile of the rows of one bag, so no
+    thread divides. Its warps may share a bag. The next indices are loaded while rows are in flight. If EVEN, `stride` is
+    a multiple of W."""
     table = tl.multiple_of(table, W * table.dtype.element_ty.primitive_bitwidth // 8)
-    b, c = _tile(tl.program_id(0), vectors, W, TILE, WHOLE)
-    words = vectors * W
+    b, c, used = _tile(tl.program_id(0), vectors, W, TILE, USED, WHOLE)
+    words, r = vectors * W, tl.arange(0, SUMS * ROWS)
     first, length = _bag_bounds(offsets, b, bags, last, total, RAGGED)
-    sums = tl.zeros([TILE * W], SUM)
-    for start in range(0, length, STEPS):
+    index += first
+    sums = tl.zeros([SUMS, TILE * W], SUM)
+    i = tl.load(index + r, mask=r < length, other=-1)
+    for start in range(0, length, SUMS * ROWS * STEPS):
         for k in tl.static_range(STEPS):
-            valid = start + k < length
-            p = first + start + k
-            i = tl.load(index + p, mask=valid, other=-1).to(tl.int64)
-            mask = c < tl.where((i >= lo) & (i < hi), vectors, 0) * W
-            v = tl.load(table + i * words + c, mask=mask, other=0).to(SUM)
+            j, mine = start + k * (SUMS * ROWS) + r, i.to(tl.int64)
+            i = tl.load(index + j + SUMS * ROWS, mask=j < length - SUMS * ROWS, other=-1)
+            mask = ((mine >= lo) & (mine < hi))[:, None] & used[None, :]
+            v = tl.load(table + ((mine * words)[:, None] + c[None, :]), mask=mask, other=0).to(SUM)
             if WEIGHTED:
-                weight = tl.load(weights + p, mask=valid, other=0)
-                v = tl.where(mask, v * weight.to(SUM), 0.0)  # 0 x infinity is not 0
-            sums += v
+                weight = tl.load(weights + first + j, mask=j < length, other=0)
+                v = tl.where(mask, v * weight.to(SUM)[:, None], 0.0)  # 0 x infinity is not 0
+            sums += tl.reshape(_halved(v, 1, ROWS, SUMS * TILE * W), [SUMS, TILE * W])
+    s = tl.reshape(_halved(sums, 1, SUMS, TILE * W), [TILE * W])
     if MEAN:
-        sums = sums / tl.maximum(length, 1).to(SUM)
+        s = s / tl.maximum(length, 1).to(SUM)
     at = (part.to(tl.int64) * bags + b) * stride
     if EVEN:
         at = tl.multiple_of(at, W)
-    tl.store(out + at + c, sums, mask=c < words)
+    tl.store(out + at + c, s, mask=used)
 
 
 @triton.jit(do_not_specialize=["bags", "last", "total", "vectors", "pieces"])
 def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, vectors, bounds, window_of_sm, queues,
                 pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, RAGGED: tl.constexpr, W: tl.constexpr,
-                BLOCK: tl.constexpr, LANES: tl.constexpr, STEPS: tl.constexpr, WEIGHTED: tl.constexpr,
-                MEAN: tl.constexpr, SUM: tl.constexpr, LATE: tl.constexpr):
+                BLOCK: tl.constexpr, LANES: tl.constexpr, SUMS: tl.constexpr, ROWS: tl.constexpr,
+                STEPS: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr, LATE: tl.constexpr):
     w = first_window(window_of_sm)
     for turn in range(WINDOWS):
         lo = tl.load(bounds + w)
@@ -311,7 +343,7 @@ def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, 
             mine = piece
             piece = _next(queue, piece, DRAW)  # answered while this piece's rows are in flight
             _bag(index, offsets, weights, table, out, stride, bags, last, total, w, mine, lo, hi, vectors, RAGGED, W,
-                 BLOCK, LANES, STEPS, WEIGHTED, MEAN, SUM)
+                 BLOCK, LANES, SUMS, ROWS, STEPS, WEIGHTED, MEAN, SUM)
         w = (w + 1) % WINDOWS
 
 

@@ -4,8 +4,7 @@ operations have a table by operation and bytes of a row; tests/gpu/experiments/s
 from __future__ import annotations
 
 import contextlib
-import itertools
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 WARP = 32    # threads
 SECTOR = 32  # bytes that memory moves at least
@@ -14,7 +13,7 @@ SECTOR = 32  # bytes that memory moves at least
 class Shape(NamedTuple):
     """`items` per piece and `warps` per program. In windows, `per_sm` programs per SM draw `draw` pieces at a time.
     Items are vectors of copied rows or of the sums of bags, numbers of added rows, and rows or bags of several tables.
-    `step` is the number of rows in flight together, for each thread of a bag, or for each bag of several tables. If
+    `step` is the number of turns of a bag in flight together (kernels.py), or of rows for each bag of several tables. If
     `tile` is not 0, a program of one pass has rows, or one bag, in tiles of this many vectors."""
     items: int
     warps: int
@@ -88,8 +87,8 @@ _COPIES = ((2, 4), (1, 4), (1, 8), (2, 8), (4, 4), (4, 8))
 _COPIES_IN_WINDOWS = ((4, 8, 8), (1, 8, 6), (2, 8, 6), (4, 4, 8), (8, 4, 8), (16, 4, 8))
 
 
-# (bytes of a thread, warps) of copies in tiles.
-_TILES = ((32, 4), (64, 4), (16, 8), (32, 8), (8, 4))
+# (bytes of a thread, warps) of copies in tiles. A program of one warp has no warp that a short row leaves idle.
+_TILES = ((32, 4), (64, 4), (64, 1), (32, 8), (32, 1), (16, 8), (8, 4))
 LONGEST_TILE = 512  # vectors
 
 
@@ -104,6 +103,16 @@ def tiles(vectors: int) -> List[int]:
     lanes = {tile: -(-vectors // tile) * tile for tile in (128, 64, 32)}
     part = next(tile for tile in lanes if lanes[tile] <= 1.1 * min(lanes.values()))
     return [*[whole] * (whole <= LONGEST_TILE), *[part] * (lanes[part] < 0.9 * whole or whole > LONGEST_TILE)]
+
+
+def tiling(vectors: int, tile: int) -> Dict[str, Any]:
+    """Returns the constants of kernels for rows of this many vectors in tiles."""
+    return {"TILE": tile, "USED": used(vectors, tile), "WHOLE": vectors <= tile}
+
+
+def used(vectors: int, tile: int) -> int:
+    """Returns the vectors of a tile that are loaded. Rows whose numbers of vectors are near share a compiled kernel."""
+    return min(tile, -(-vectors // WARP) * WARP)
 
 
 def _copies_in_tiles(vectors: int, vector: int) -> List[Shape]:
@@ -129,43 +138,62 @@ def copies(strategy: str, vectors: int, vector: int = 16) -> List[Shape]:
 _BAGS = ((2, 8), (1, 8), (4, 8), (1, 4), (4, 4), (2, 16))
 MOST_STEPS, LONG_STEPS = 8, 16
 WARPS_OF_SM = 32  # that programs in windows have on an SM
-# (warps, rows in flight, vectors of a thread at most) of bags in tiles.
-_BAG_TILES = ((1, 4, 32), (1, 8, 8), (4, 4, 16), (4, 8, 4), (1, 32, 2), (4, 32, 2))
+# (largest row in bytes, sums of a bag, rows that a sum adds at a time), ascending, both numbers at most. Threads of several
+# warps may share a bag of several sums. Rows that are added at a time are in flight together, and need fewer registers.
+_SUMS = ((32, 16, 1), (128, 8, 2), (256, 8, 4), (512, 4, 8), (1 << 20, 2, 4))
+# (warps, steps) of bags in tiles: of a whole row, and of a part.
+_BAG_TILES = ((1, 1), (2, 1), (2, 2), (4, 1), (4, 4), (8, 2))
+_BAG_PARTS = ((1, 1), (4, 2))
+MOST_LOADED = 256  # bytes that a thread of a tile has in flight
 
 
-def bag_lanes(vectors: int, rows: int) -> int:
-    """Returns the threads that share a vector of the sums of bags of `rows` rows: a warp loads whole rows."""
-    return min(power_of_2(rows), max(1, WARP >> (vectors - 1).bit_length()))
+def bag_sums(row_bytes: int, rows: int) -> Tuple[int, int]:
+    """Returns the sums of a bag of `rows` rows, and the rows that each adds at a time. The order of additions depends on
+    both, so they depend on nothing that is measured."""
+    sums, together = next(found for most, *found in _SUMS if row_bytes <= most)
+    sums = min(power_of_2(rows), sums)
+    return sums, min(power_of_2(rows) // sums, together)
 
 
-def _bags_in_tiles(vectors: int, rows: int) -> List[Shape]:
-    """Returns candidates for bags whose rows are added one after another. A program has a bag, or a tile of it."""
+def bag_lanes(vectors: int, sums: int) -> int:
+    """Returns the threads that share a vector of the sums of bags: a warp loads whole rows."""
+    return min(sums, max(1, WARP >> (vectors - 1).bit_length()))
+
+
+def _bags_in_tiles(vectors: int, vector: int, sums: int, together: int, turns: int) -> List[Shape]:
+    """Returns candidates for programs with a bag, or a tile of it, whose rows are read in this many turns."""
     found = []
-    for tile, (warps, flight, most) in itertools.product(tiles(vectors), _BAG_TILES):
-        step = min(rows, flight)
-        if WARP * warps <= tile <= WARP * warps * most:
-            found.append(Shape(tile, warps, step=step, tile=tile))
+    for tile in tiles(vectors):
+        for warps, steps in _BAG_TILES if tile >= vectors else _BAG_PARTS:
+            loaded = max(1, sums * together * used(vectors, tile) * vector // (WARP * warps))  # by a thread in a turn
+            if sums * tile >= WARP * warps and loaded <= MOST_LOADED:
+                found.append(Shape(tile, warps, step=max(1, min(steps, turns, MOST_LOADED // loaded)), tile=tile))
     return list(dict.fromkeys(found))
 
 
-def bags(strategy: str, vectors: int, rows: int) -> List[Shape]:
-    """Returns candidates for sums of bags of `rows` rows of this many vectors. Without tiles, steps are divided evenly
-    over trips."""
+def bags(strategy: str, row_bytes: int, vector: int, rows: int, ragged: bool = False) -> List[Shape]:
+    """Returns candidates for sums of bags of `rows` rows of vectors of `vector` bytes. If `ragged`, this is the average.
+    Without tiles, steps are divided evenly over trips."""
     if forced_shape is not None:
         return [forced_shape]
-    lanes = bag_lanes(vectors, rows)
-    each = -(-rows // lanes)
+    vectors, (sums, together) = row_bytes // vector, bag_sums(row_bytes, rows)
+    lanes = bag_lanes(vectors, sums)
+    turns, own = -(-rows // (sums * together)), sums * together // lanes  # own: rows of a thread in a turn
+    longest = 2 * turns if ragged else turns
     found: List[Shape] = []
     for warps, flight in _BAGS[:1] if strategy == "host" else _BAGS:
-        most = min(flight, MOST_STEPS)
-        step = -(-each // -(-each // most))
-        items = max(1, WARP * warps * power_of_2(max(1, flight // step)) // lanes)
-        found.append(Shape(items, warps, WARPS_OF_SM // warps, max(1, 4 // warps), step))
-    if strategy in ("naive", "scopes") and lanes == 1 and vectors > WARP // 2:
-        found += _bags_in_tiles(vectors, rows)
-    elif strategy in ("naive", "scopes") and each > MOST_STEPS:  # few long bags wait for memory
-        step = -(-each // -(-each // LONG_STEPS))
-        found += [Shape(WARP * warps // lanes, warps, step=step) for warps in (1, 4)]
+        most = max(1, min(flight, MOST_STEPS) // own)
+        step = -(-turns // -(-turns // most))
+        items = max(1, WARP * warps * power_of_2(max(1, flight // (step * own))) // lanes)
+        found.append(Shape(items, warps, step=step))
+    if strategy == "windows":
+        found = [one._replace(per_sm=WARPS_OF_SM // one.warps, draw=max(1, 4 // one.warps)) for one in found]
+    if strategy in ("naive", "scopes"):
+        if ragged or longest * own > MOST_STEPS:  # few long bags wait for memory
+            step = -(-longest // -(-longest // max(1, LONG_STEPS // own)))
+            found += [Shape(WARP * warps // lanes, warps, step=step) for warps in (1, 4)]
+        if own > 1:
+            found += _bags_in_tiles(vectors, vector, sums, together, longest)
     return list(dict.fromkeys(found))
 
 
