@@ -242,9 +242,9 @@ def compile_reach(case, table, index, offsets, out):
                 # pylint: disable-next=protected-access
                 gather._copy(table, index, out, gather._launches(case.row, vector, way, shape))
             else:
-                vector = gather.vector_bytes(case.row, table)
+                vector, each = gather.vector_bytes(case.row, table), bag.typical(case.count, case.bags)
                 # pylint: disable-next=protected-access
-                found = bag._launches(call, vector, way, shape, bag.typical(case.count, case.bags))
+                found = bag._launches(call, vector, way, shape, each, shapes.are_few(case.count, each))
                 bag._run(found, out, True, *call[:4], call.last)
         except Exception as why:  # pylint: disable=broad-except  # a shape that the compiler refuses is left out
             print(f"# {case}: {shape}: {str(why)[:100]}", flush=True)
@@ -255,8 +255,9 @@ def candidates(case, table, out, strategy):
     if case.kind == "rows":
         vector = gather.vector_bytes(case.row, table, out)
         return shapes.copies(strategy, case.row // vector, vector)
-    return shapes.bags(strategy, case.row, gather.vector_bytes(case.row, table), bag.typical(case.count, case.bags),
-                       case.ragged)
+    each = bag.typical(case.count, case.bags)
+    return shapes.bags(strategy, case.row, gather.vector_bytes(case.row, table), each, case.ragged,
+                       shapes.are_few(case.count, each))
 
 
 def compile_all(cases, source):

@@ -204,11 +204,13 @@ def every_candidate_has_the_same_bits_of_sums():
         row = width * dtype.itemsize
         plan, results, tiled = random_plan(None, planning.Job(rows * row, row, index.numel(), 8.0)), [], 0
         before, launch.plan = launch.plan, lambda device, job, plan=plan: plan
+        few, shapes.FEW = shapes.FEW, rng.choice((0, shapes.FEW))
+        each = bag.typical(index.numel(), len(ends))
         try:
             for table in tables:
                 table.copy_(numbers)
-                candidates = shapes.bags(strategy, row, gather.vector_bytes(row, table),
-                                         bag.typical(index.numel(), len(ends)), rng.random() < 0.5)
+                candidates = shapes.bags(strategy, row, gather.vector_bytes(row, table), each, rng.random() < 0.5,
+                                         shapes.are_few(index.numel(), each))
                 tiled += sum(one.tile > 0 for one in candidates)
                 for shape in (candidates[0], *rng.sample(candidates, min(4, len(candidates)))):
                     launch.forget()
@@ -216,7 +218,7 @@ def every_candidate_has_the_same_bits_of_sums():
                         results.append(bag.embedding_bag(table, index, torch.tensor(ends, dtype=index.dtype), mode,
                                                          weights, strategy=strategy))
         finally:
-            launch.plan = before
+            launch.plan, shapes.FEW = before, few
             launch.forget()
         assert not tiled or strategy != "windows"
         for other in results[1:]:

@@ -332,12 +332,13 @@ def candidates_are_distinct_and_fill_their_warps():
     rng = random.Random(common.SEED)
     for _ in range(common.count(200)):
         vectors, vector, rows = rng.randrange(1, 2049), 1 << rng.randrange(5), rng.randrange(1, 700)
-        sums, together = shapes.bag_sums(vectors * vector, rows)
-        lanes, turn = shapes.bag_lanes(vectors, sums), sums * together
-        assert turn & (turn - 1) == 0 and turn <= min(rows, 32) and sums * 32 >= turn
-        assert lanes & (lanes - 1) == 0 and lanes <= sums and (lanes == 1 or lanes * vectors <= 32)
-        for strategy, ragged in itertools.product(("naive", "scopes", "windows", "host"), (False, True)):
-            of_bags = shapes.bags(strategy, vectors * vector, vector, rows, ragged)
+        strategies = "naive", "scopes", "windows", "host"
+        for strategy, ragged, few in itertools.product(strategies, (False, True), (False, True)):
+            sums, together = shapes.bag_sums(strategy, vectors * vector, rows, few)
+            lanes, turn = shapes.bag_lanes(vectors, sums), sums * together
+            assert turn & (turn - 1) == 0 and turn <= (min(4 * rows, 64) if few else min(rows, 16))
+            assert lanes & (lanes - 1) == 0 and lanes <= sums and (lanes == 1 or lanes * vectors <= 32)
+            of_bags = shapes.bags(strategy, vectors * vector, vector, rows, ragged, few)
             assert len(of_bags) <= MOST_CANDIDATES
             for found in (shapes.copies(strategy, vectors), of_bags):
                 assert found and len(set(found)) == len(found)
@@ -347,8 +348,8 @@ def candidates_are_distinct_and_fill_their_warps():
                 assert one.items >= 32 * one.warps and vectors * one.items < 1 << 32 and one.items >= one.tile
                 assert not one.tile or one.tile // 2 < shapes.used(vectors, one.tile) <= one.tile or one.tile <= 32
             for one in of_bags:
-                assert one.items * (sums if one.tile else lanes) >= 32 * one.warps and one.tile in (0, one.items)
-                assert 1 <= one.step <= shapes.LONG_STEPS
+                assert one.items * (sums if one.tile else lanes) >= 32 * one.warps or few and one.warps == 1
+                assert one.tile in (0, one.items) and 1 <= one.step <= shapes.LONG_STEPS
                 trips = -(-rows // (turn * one.step))
                 assert one.tile or ragged or trips * one.step * turn < rows + turn * trips, "a trip has at most one idle step"
             tiled = [one.tile for one in shapes.copies(strategy, vectors) if one.tile]
@@ -359,10 +360,27 @@ def candidates_are_distinct_and_fill_their_warps():
 @case
 def the_order_of_additions_depends_on_rows_and_bags_only():
     """Neither the address of a table nor its type matters, which change the vectors, and so the candidates."""
-    assert [shapes.bag_sums(row, 500) for row in (4, 32, 36, 216, 300, 600, 1 << 20)] == [
-        (16, 1), (16, 1), (8, 2), (8, 4), (4, 8), (2, 4), (2, 4)]
-    assert [shapes.bag_sums(216, rows) for rows in (1, 2, 3, 8, 15, 16, 31, 32)] == [
-        (1, 1), (2, 1), (2, 1), (8, 1), (8, 1), (8, 2), (8, 2), (8, 4)]
+    rows = (4, 32, 36, 216, 300, 600, 1 << 20)
+    assert [shapes.bag_sums("naive", row, 500, False) for row in rows] == [
+        (16, 1), (16, 1), (8, 2), (4, 4), (2, 8), (1, 8), (1, 4)]
+    assert [shapes.bag_sums("scopes", row, 500, True) for row in rows] == [
+        (32, 1), (32, 1), (8, 4), (8, 4), (4, 8), (8, 8), (8, 8)]
+    assert [shapes.bag_sums("windows", row, 500, True) for row in rows] == [
+        (32, 1), (16, 1), (2, 1), (1, 1), (1, 1), (1, 1), (1, 1)]
+    bags = (1, 2, 3, 8, 15, 16, 63, 64, 256)
+    assert [shapes.bag_sums("naive", 300, each, False) for each in bags] == [
+        (1, 1), (2, 1), (2, 1), (2, 2), (2, 2), (2, 4), (2, 4), (2, 8), (2, 8)]
+    assert [shapes.bag_sums("naive", 300, each, True) for each in bags] == [
+        (1, 1), (4, 1), (4, 2), (4, 4), (4, 8), (4, 8), (4, 8), (4, 8), (4, 8)]
+
+
+@case
+def bags_are_few_by_the_class_of_their_rows():
+    for _ in range(common.count(200)):
+        each, numbers = random.randrange(1, 600), random.randrange(2, 1 << 24)
+        few, least = shapes.are_few(numbers, each), 1 << (numbers - 1).bit_length() - 1
+        assert shapes.are_few(least + 1, each) == shapes.are_few(2 * least, each) == few
+        assert few <= (numbers < shapes.FEW * each) and (few or 2 * numbers > shapes.FEW * each)
 
 
 # Code that replaces PyTorch and Triton by modules without functions.

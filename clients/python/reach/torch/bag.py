@@ -1,9 +1,9 @@
 """embedding_bag: sums or means of bags of rows.
 
-The order of additions is fixed, so a result is the same in every run. It follows from the bytes of a row and from the
-average length of bags (kernels.py); shapes that are measured do not change it. In scopes and windows the sums of the
-parts of the table are then added, in the order of the parts. Sums are kept in float32 (float64 for float64) until they
-are stored, so they differ from PyTorch's, and naive from windows, in the last bits.
+The order of additions is fixed, so a result is the same in every run. It follows from the strategy, the bytes of a row,
+the average length of bags and whether they are few (shapes.py); shapes that are measured do not change it. In scopes and
+windows the sums of the parts of the table are then added, in the order of the parts. Sums are kept in float32 (float64
+for float64) until they are stored, so they differ from PyTorch's, and naive from windows, in the last bits.
 """
 from __future__ import annotations
 
@@ -90,17 +90,18 @@ class _Bags(NamedTuple):
         return self.table.new_empty(self.bags, self.table.shape[1])
 
 
-def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, rows: int,
+def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, rows: int, few: bool,
               even: bool = True) -> _Launches:
     table = call.table
     row = launch.row_bytes(table)
-    vectors, (sums, together) = row // vector, shapes.bag_sums(row, rows)
+    vectors, (sums, together) = row // vector, shapes.bag_sums(way.shapes, row, rows, few)
     constants: Dict[str, Any] = {
         "RAGGED": call.offsets is not None, "W": vector // table.element_size(), "SUMS": sums, "ROWS": together,
         "STEPS": shape.step, "WEIGHTED": call.weights is not None, "MEAN": call.mean,
         "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32}
     if shape.tile and way.bounds_there is None:
-        constants.update(**shapes.tiling(vectors, shape.tile), EVEN=even)
+        constants.update(**shapes.tiling(vectors, shape.tile), EVEN=even,
+                         AHEAD=few and rows > sums * together and shapes.waits(shape))
         scope, pieces = kernels.bag_tiles, shapes.Pieces(1, 1, -(-vectors // shape.tile))
     else:
         constants.update(BLOCK=shape.items, LANES=shapes.bag_lanes(vectors, sums))
@@ -127,9 +128,10 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
     if way is None:
         return None
     row, each = launch.row_bytes(table), typical(rows, call.bags)
+    few = shapes.are_few(rows, each)
     made: Dict[Tuple[Any, ...], _Launches] = {
-        shape: _launches(call, vector, way, shape, each, even)
-        for shape in shapes.bags(way.shapes, row, vector, each, call.offsets is not None)}
+        shape: _launches(call, vector, way, shape, each, few, even)
+        for shape in shapes.bags(way.shapes, row, vector, each, call.offsets is not None, few)}
     out: Optional[torch.Tensor] = None
     indices = tuning.Indices(index, table.shape[0])
 
@@ -143,7 +145,7 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
         return _run(made[shape], out, True, *one[:4], call.last)
 
     may_be_stock = whole and not strategy and way.strategy == "naive" and not way.on_host
-    work = ("bag", way.shapes, way.on_host, row, vector, table.dtype, index.element_size(), each,
+    work = ("bag", way.shapes, way.on_host, row, vector, table.dtype, index.element_size(), each, few,
             call.offsets is not None, call.weights is not None, call.mean, tuning.size_class(rows),
             tuning.size_class(table.numel() * table.element_size()))
     shape = tuning.pick(table.device, work, [*made, *([None] if may_be_stock else [])], run, indices.renew)

@@ -158,11 +158,13 @@ def _tile(piece, vectors, W: tl.constexpr, TILE: tl.constexpr, USED: tl.constexp
     used = c < USED * W
     if WHOLE:
         of = piece
+        used &= (c < (USED - 32) * W) | (c < vectors * W)  # the first term is a constant of most threads
     else:
         several = tl.cdiv(vectors, TILE)
         of = piece // several
         c += (piece - of * several) * (TILE * W)
-    return of.to(tl.int64), c, used & (c < vectors * W)
+        used &= c < vectors * W
+    return of.to(tl.int64), c, used
 
 
 @triton.jit(do_not_specialize=["count", "vectors", "lo", "hi"])
@@ -295,22 +297,27 @@ def bag_scope(index, offsets, weights, table, out, stride, bags, last, total, ve
 @triton.jit(do_not_specialize=["bags", "last", "total", "vectors", "part", "lo", "hi"])
 def bag_tiles(index, offsets, weights, table, out, stride, bags, last, total, vectors, part, lo, hi,
               RAGGED: tl.constexpr, W: tl.constexpr, TILE: tl.constexpr, USED: tl.constexpr, WHOLE: tl.constexpr,
-              SUMS: tl.constexpr, ROWS: tl.constexpr, STEPS: tl.constexpr, EVEN: tl.constexpr, WEIGHTED: tl.constexpr,
-              MEAN: tl.constexpr, SUM: tl.constexpr):
+              SUMS: tl.constexpr, ROWS: tl.constexpr, STEPS: tl.constexpr, AHEAD: tl.constexpr, EVEN: tl.constexpr,
+              WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
     """Does bag_scope with the same additions in the same order. A program adds one tile of the rows of one bag, so no
-    thread divides. Its warps may share a bag. The next indices are loaded while rows are in flight. If EVEN, `stride` is
-    a multiple of W."""
+    thread divides. Its warps may share a bag. If AHEAD, the next indices are loaded while rows are in flight, which
+    takes registers and instructions. If EVEN, `stride` is a multiple of W."""
     table = tl.multiple_of(table, W * table.dtype.element_ty.primitive_bitwidth // 8)
     b, c, used = _tile(tl.program_id(0), vectors, W, TILE, USED, WHOLE)
     words, r = vectors * W, tl.arange(0, SUMS * ROWS)
     first, length = _bag_bounds(offsets, b, bags, last, total, RAGGED)
     index += first
+    length = length.to(total.dtype)
     sums = tl.zeros([SUMS, TILE * W], SUM)
-    i = tl.load(index + r, mask=r < length, other=-1)
+    i = tl.load(index + r, mask=r < length, other=-1) if AHEAD else r
     for start in range(0, length, SUMS * ROWS * STEPS):
         for k in tl.static_range(STEPS):
-            j, mine = start + k * (SUMS * ROWS) + r, i.to(tl.int64)
-            i = tl.load(index + j + SUMS * ROWS, mask=j < length - SUMS * ROWS, other=-1)
+            j = start + k * (SUMS * ROWS) + r
+            if AHEAD:
+                mine = i.to(tl.int64)
+                i = tl.load(index + j + SUMS * ROWS, mask=j < length - SUMS * ROWS, other=-1)
+            else:
+                mine = tl.load(index + j, mask=j < length, other=-1).to(tl.int64)
             mask = ((mine >= lo) & (mine < hi))[:, None] & used[None, :]
             v = tl.load(table + ((mine * words)[:, None] + c[None, :]), mask=mask, other=0).to(SUM)
             if WEIGHTED:

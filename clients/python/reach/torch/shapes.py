@@ -4,6 +4,7 @@ operations have a table by operation and bytes of a row; tests/gpu/experiments/s
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 WARP = 32    # threads
@@ -140,19 +141,44 @@ MOST_STEPS, LONG_STEPS = 8, 16
 WARPS_OF_SM = 32  # that programs in windows have on an SM
 # (largest row in bytes, sums of a bag, rows that a sum adds at a time), ascending, both numbers at most. Threads of several
 # warps may share a bag of several sums. Rows that are added at a time are in flight together, and need fewer registers.
-_SUMS = ((32, 16, 1), (128, 8, 2), (256, 8, 4), (512, 4, 8), (1 << 20, 2, 4))
+_SUMS = ((32, 16, 1), (128, 8, 2), (256, 4, 4), (512, 2, 8), (1024, 1, 8), (1 << 20, 1, 4))
+# The same for few bags. Their programs do not fill the GPU, so waiting for memory costs more than idle threads.
+_SUMS_OF_FEW = ((32, 32, 1), (256, 8, 4), (512, 4, 8), (1 << 20, 8, 8))
+FEW = 2048  # bags
+SHORT_ROW = 128  # bytes; the sums of longer rows get rows that are added at a time only if bags are long
 # (warps, steps) of bags in tiles: of a whole row, and of a part.
 _BAG_TILES = ((1, 1), (2, 1), (2, 2), (4, 1), (4, 4), (8, 2))
-_BAG_PARTS = ((1, 1), (4, 2))
+_BAG_PARTS = ((1, 1), (1, 2))
+_TILES_OF_FEW = (*_BAG_TILES, (8, 4))
+_PARTS_OF_FEW = ((4, 1), (4, 2), (8, 2), (8, 4))
 MOST_LOADED = 256  # bytes that a thread of a tile has in flight
+MANY_TURNS = 32    # of all warps of a program
 
 
-def bag_sums(row_bytes: int, rows: int) -> Tuple[int, int]:
+def are_few(numbers: int, rows: int) -> bool:
+    """Returns whether bags of `rows` rows and `numbers` rows in all are few. The result is the same for all numbers up
+    to a power of two, which share a choice."""
+    return 1 << (numbers - 1).bit_length() < FEW * rows
+
+
+def waits(shape_: Shape) -> bool:
+    """Returns whether a program of this shape has so few rows in flight that it loads the next indices with them."""
+    return shape_.step * shape_.warps < MANY_TURNS
+
+
+def bag_sums(strategy: str, row_bytes: int, rows: int, few: bool) -> Tuple[int, int]:
     """Returns the sums of a bag of `rows` rows, and the rows that each adds at a time. The order of additions depends on
     both, so they depend on nothing that is measured."""
-    sums, together = next(found for most, *found in _SUMS if row_bytes <= most)
-    sums = min(power_of_2(rows), sums)
-    return sums, min(power_of_2(rows) // sums, together)
+    if strategy in ("host", "windows"):
+        return bag_lanes(row_bytes // min(16, row_bytes & -row_bytes), power_of_2(rows)), 1
+    sums, together = next(found for most, *found in (_SUMS_OF_FEW if few else _SUMS) if row_bytes <= most)
+    turn = power_of_2(rows)
+    if few:
+        turn = power_of_2(4 * rows - 3)  # bags of twice the average length have one turn
+    elif row_bytes > SHORT_ROW:
+        turn = min(turn, power_of_2(math.isqrt(4 * rows)))  # the last turn of a bag has few rows that are absent
+    sums = min(turn, sums)
+    return sums, min(turn // sums, together)
 
 
 def bag_lanes(vectors: int, sums: int) -> int:
@@ -160,23 +186,25 @@ def bag_lanes(vectors: int, sums: int) -> int:
     return min(sums, max(1, WARP >> (vectors - 1).bit_length()))
 
 
-def _bags_in_tiles(vectors: int, vector: int, sums: int, together: int, turns: int) -> List[Shape]:
-    """Returns candidates for programs with a bag, or a tile of it, whose rows are read in this many turns."""
-    found = []
-    for tile in tiles(vectors):
-        for warps, steps in _BAG_TILES if tile >= vectors else _BAG_PARTS:
+def _bags_in_tiles(vectors: int, vector: int, sums: int, together: int, turns: int, few: bool) -> List[Shape]:
+    """Returns candidates for programs with a bag, or a tile of it, whose rows are read in this many turns. Several
+    programs may share a row of few bags."""
+    found, sizes = [], tiles(vectors)
+    whole, part = (_TILES_OF_FEW, _PARTS_OF_FEW) if few else (_BAG_TILES, _BAG_PARTS)
+    for tile in [*sizes, *[WARP] * (few and vectors > 2 * WARP and WARP not in sizes)]:
+        for warps, steps in whole if tile >= vectors else part:
             loaded = max(1, sums * together * used(vectors, tile) * vector // (WARP * warps))  # by a thread in a turn
-            if sums * tile >= WARP * warps and loaded <= MOST_LOADED:
+            if (sums * tile >= WARP * warps or few and warps == 1) and loaded <= MOST_LOADED:
                 found.append(Shape(tile, warps, step=max(1, min(steps, turns, MOST_LOADED // loaded)), tile=tile))
     return list(dict.fromkeys(found))
 
 
-def bags(strategy: str, row_bytes: int, vector: int, rows: int, ragged: bool = False) -> List[Shape]:
+def bags(strategy: str, row_bytes: int, vector: int, rows: int, ragged: bool = False, few: bool = False) -> List[Shape]:
     """Returns candidates for sums of bags of `rows` rows of vectors of `vector` bytes. If `ragged`, this is the average.
     Without tiles, steps are divided evenly over trips."""
     if forced_shape is not None:
         return [forced_shape]
-    vectors, (sums, together) = row_bytes // vector, bag_sums(row_bytes, rows)
+    vectors, (sums, together) = row_bytes // vector, bag_sums(strategy, row_bytes, rows, few)
     lanes = bag_lanes(vectors, sums)
     turns, own = -(-rows // (sums * together)), sums * together // lanes  # own: rows of a thread in a turn
     longest = 2 * turns if ragged else turns
@@ -192,8 +220,8 @@ def bags(strategy: str, row_bytes: int, vector: int, rows: int, ragged: bool = F
         if ragged or longest * own > MOST_STEPS:  # few long bags wait for memory
             step = -(-longest // -(-longest // max(1, LONG_STEPS // own)))
             found += [Shape(WARP * warps // lanes, warps, step=step) for warps in (1, 4)]
-        if own > 1:
-            found += _bags_in_tiles(vectors, vector, sums, together, longest)
+        if few or own > 1 or vectors > WARP // 2:
+            found += _bags_in_tiles(vectors, vector, sums, together, longest, few)
     return list(dict.fromkeys(found))
 
 
