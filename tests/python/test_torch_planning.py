@@ -324,9 +324,6 @@ def every_row_has_a_shape_that_fits():
         assert shapes.copies("windows", 3) == shapes.bags("naive", 12, 4, 37) == [shapes.Shape(2, 8)]
 
 
-MOST_CANDIDATES = 16  # each is compiled in the first call
-
-
 @case
 def candidates_are_distinct_and_fill_their_warps():
     rng = random.Random(common.SEED)
@@ -336,10 +333,10 @@ def candidates_are_distinct_and_fill_their_warps():
         for strategy, ragged, few in itertools.product(strategies, (False, True), (False, True)):
             sums, together = shapes.bag_sums(strategy, vectors * vector, rows, few)
             lanes, turn = shapes.bag_lanes(vectors, sums), sums * together
-            assert turn & (turn - 1) == 0 and turn <= (min(4 * rows, 64) if few else min(rows, 16))
+            assert turn & (turn - 1) == 0 and turn <= (min(4 * rows, 64) if few else min(rows, 32))
             assert lanes & (lanes - 1) == 0 and lanes <= sums and (lanes == 1 or lanes * vectors <= 32)
             of_bags = shapes.bags(strategy, vectors * vector, vector, rows, ragged, few)
-            assert len(of_bags) <= MOST_CANDIDATES
+            assert len(of_bags) <= shapes.MOST_CANDIDATES
             for found in (shapes.copies(strategy, vectors), of_bags):
                 assert found and len(set(found)) == len(found)
                 for one in found:
@@ -372,6 +369,8 @@ def the_order_of_additions_depends_on_rows_and_bags_only():
         (1, 1), (2, 1), (2, 1), (2, 2), (2, 2), (2, 4), (2, 4), (2, 8), (2, 8)]
     assert [shapes.bag_sums("naive", 300, each, True) for each in bags] == [
         (1, 1), (4, 1), (4, 2), (4, 4), (4, 8), (4, 8), (4, 8), (4, 8), (4, 8)]
+    assert [shapes.bag_sums("naive", 600, each, True) for each in bags] == [
+        (1, 1), (1, 2), (1, 4), (1, 8), (2, 8), (2, 8), (8, 8), (8, 8), (8, 8)]
 
 
 @case

@@ -145,7 +145,9 @@ _SUMS = ((32, 16, 1), (128, 8, 2), (256, 4, 4), (512, 2, 8), (1024, 1, 8), (1 <<
 # The same for few bags. Their programs do not fill the GPU, so waiting for memory costs more than idle threads.
 _SUMS_OF_FEW = ((32, 32, 1), (256, 8, 4), (512, 4, 8), (1 << 20, 8, 8))
 FEW = 2048  # bags
+MOST_CANDIDATES = 16  # the first call compiles them all
 SHORT_ROW = 128  # bytes; the sums of longer rows get rows that are added at a time only if bags are long
+LONG_ROW = 512   # bytes
 # (warps, steps) of bags in tiles: of a whole row, and of a part.
 _BAG_TILES = ((1, 1), (2, 1), (2, 2), (4, 1), (4, 4), (8, 2))
 _BAG_PARTS = ((1, 1), (1, 2))
@@ -173,6 +175,10 @@ def bag_sums(strategy: str, row_bytes: int, rows: int, few: bool) -> Tuple[int, 
         return bag_lanes(row_bytes // min(16, row_bytes & -row_bytes), power_of_2(rows)), 1
     sums, together = next(found for most, *found in (_SUMS_OF_FEW if few else _SUMS) if row_bytes <= most)
     turn = power_of_2(rows)
+    if few and row_bytes > LONG_ROW:  # an absent row costs more than a turn, and a sum more registers than a row
+        turn = power_of_2(2 * rows - 1)  # bags of the average length have one turn
+        together = min(turn, together)
+        return min(turn // together, sums), together
     if few:
         turn = power_of_2(4 * rows - 3)  # bags of twice the average length have one turn
     elif row_bytes > SHORT_ROW:
@@ -222,7 +228,7 @@ def bags(strategy: str, row_bytes: int, vector: int, rows: int, ragged: bool = F
             found += [Shape(WARP * warps // lanes, warps, step=step) for warps in (1, 4)]
         if few or own > 1 or vectors > WARP // 2:
             found += _bags_in_tiles(vectors, vector, sums, together, longest, few)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(found))[:MOST_CANDIDATES]
 
 
 @contextlib.contextmanager
