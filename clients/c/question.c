@@ -186,6 +186,7 @@ static enum reach_status add_allocations(const struct allocations *list, char *t
 
 /* The offset of each parameter in its struct. */
 /* Generated from daemon/planner/params.c by make generated: offsets. */
+/* clang-format off */
 static const size_t scope_offsets[] = {
     offsetof(struct reach_scope_request, bytes),
     offsetof(struct reach_scope_request, access),
@@ -197,18 +198,30 @@ static const size_t placement_offsets[] = {
     offsetof(struct reach_placement_request, granularity_bytes),
 };
 static const size_t plan_offsets[] = {
-    offsetof(struct reach_job, bytes),           offsetof(struct reach_job, access),
-    offsetof(struct reach_job, element_bytes),   offsetof(struct reach_job, transaction_bytes),
-    offsetof(struct reach_job, reserve_bytes),   offsetof(struct reach_job, accesses),
-    offsetof(struct reach_job, launch_us),       offsetof(struct reach_job, first_launch_us),
-    offsetof(struct reach_job, no_sm_binding),   offsetof(struct reach_job, single_pass),
-    offsetof(struct reach_job, input_bytes),     offsetof(struct reach_job, input_gbps),
-    offsetof(struct reach_job, scan_gps),        offsetof(struct reach_job, in_reach_gbps),
-    offsetof(struct reach_job, output_bytes),    offsetof(struct reach_job, written_bytes),
-    offsetof(struct reach_job, partition_bytes), offsetof(struct reach_job, scattered),
-    offsetof(struct reach_job, concentration),   offsetof(struct reach_job, window_concentration),
-    offsetof(struct reach_job, lines),           offsetof(struct reach_job, line_concentration),
-    offsetof(struct reach_job, windows),         offsetof(struct reach_job, granularity_bytes),
+    offsetof(struct reach_job, bytes),
+    offsetof(struct reach_job, access),
+    offsetof(struct reach_job, element_bytes),
+    offsetof(struct reach_job, transaction_bytes),
+    offsetof(struct reach_job, reserve_bytes),
+    offsetof(struct reach_job, accesses),
+    offsetof(struct reach_job, launch_us),
+    offsetof(struct reach_job, first_launch_us),
+    offsetof(struct reach_job, no_sm_binding),
+    offsetof(struct reach_job, single_pass),
+    offsetof(struct reach_job, input_bytes),
+    offsetof(struct reach_job, input_gbps),
+    offsetof(struct reach_job, scan_gps),
+    offsetof(struct reach_job, in_reach_gbps),
+    offsetof(struct reach_job, output_bytes),
+    offsetof(struct reach_job, written_bytes),
+    offsetof(struct reach_job, partition_bytes),
+    offsetof(struct reach_job, scattered),
+    offsetof(struct reach_job, concentration),
+    offsetof(struct reach_job, window_concentration),
+    offsetof(struct reach_job, lines),
+    offsetof(struct reach_job, line_concentration),
+    offsetof(struct reach_job, windows),
+    offsetof(struct reach_job, granularity_bytes),
 };
 static const size_t explain_offsets[] = {
     offsetof(struct reach_explain_request, bytes),
@@ -218,6 +231,7 @@ static const size_t explain_offsets[] = {
     offsetof(struct reach_explain_request, scattered),
     offsetof(struct reach_explain_request, observed_gbps),
 };
+/* clang-format on */
 /* End of the generated part. */
 
 /* A typed function. The first offset is the offset of `bytes`. */

@@ -210,12 +210,12 @@ def members(function):
 # ---- clients/c/question.c ------------------------------------------------------------------------
 
 def offsets(params, _):
-    out = []
+    out = ["/* clang-format off */"]  # it lays out a list of any length in columns
     for function, struct in STRUCTS.items():
         members = [use["member"] for _, use in of(params, function) if use["member"]]
         out += [f"static const size_t {function}_offsets[] = {{",
                 *(f"    offsetof(struct {struct}, {member})," for member in members), "};"]
-    return out
+    return out + ["/* clang-format on */"]
 
 
 class Openapi(dict):
