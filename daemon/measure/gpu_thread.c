@@ -321,6 +321,10 @@ enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *e
     struct measurement *measurement = &thread->pipeline->queue.items[slot];
     struct err why = {0};
 
+    /* The thread keeps the slot for a moment after the end. */
+    if (measurement->state == MEASUREMENT_DONE || measurement->state == MEASUREMENT_FAILED)
+        return err_set(err, STATUS_CONFLICT, "%s has already ended with state %s", measurement->id,
+                       measurement_state_name(measurement->state));
     if (slot == thread->slot) {
         thread->cancelled = true;
         snprintf(measurement->message, sizeof measurement->message, "is being cancelled");
@@ -328,9 +332,6 @@ enum status gpu_thread_cancel(struct gpu_thread *thread, int slot, struct err *e
             worker_cancel(thread->worker);
         return STATUS_OK;
     }
-    if (measurement->state != MEASUREMENT_QUEUED)
-        return err_set(err, STATUS_CONFLICT, "%s has already ended with state %s", measurement->id,
-                       measurement_state_name(measurement->state));
     err_set(&why, STATUS_CANCELLED, "cancelled before the start");
     queue_end_cancelled(measurement, &why, clock_wall_seconds());
     if (thread->slot == QUEUE_NONE)
