@@ -25,8 +25,10 @@ import torch  # noqa: E402
 
 import reach.torch as rt  # noqa: E402
 from reach.torch import bag, gather, launch  # noqa: E402
+import bench_torch_shapes  # noqa: E402
 
-GIB, CLUSTER = 1 << 30, 64
+bench_torch_shapes.DEVICE = "cpu"
+GIB = bench_torch_shapes.GIB
 DRAWN = 1 << 22  # indices at most, of patterns in which each part is like the whole
 WITHIN = 0.1
 TIMES = (6, 20, 100)  # us: the groups
@@ -34,23 +36,8 @@ TIMES = (6, 20, 100)  # us: the groups
 
 def draw_index(case, rows):
     """Returns indices like those of the case, or a part of them."""
-    pattern, count = case["pattern"], case["count"]
-    many = count if pattern == "sorted" else min(count, DRAWN)
-    if pattern == "uniform":
-        return torch.randint(0, rows, (many,))
-    if pattern == "clustered":
-        starts = torch.randint(0, max(1, rows - CLUSTER), (-(-many // CLUSTER), 1))
-        return (starts + torch.arange(CLUSTER)).view(-1)[:many].clamp_(max=rows - 1)
-    u = torch.rand(many, dtype=torch.float64)
-    if pattern == "n u^3":
-        found = (u * u * u * rows).long()
-    elif pattern == "sorted":
-        found = ((torch.arange(many, dtype=torch.float64) + u) * (rows / count)).long()
-    else:
-        power = 1 - float(pattern.split()[1])
-        rank = (1 + u * ((rows + 1.0) ** power - 1)).pow_(1 / power).long() - 1
-        found = torch.remainder(rank * 2654435761, rows)
-    return found.clamp_(0, rows - 1)
+    many = case["count"] if case["pattern"] == "sorted" else min(case["count"], DRAWN)
+    return bench_torch_shapes.some_rows(case["pattern"], rows, 0, many, case["count"])
 
 
 def predicted(case, first_launch_us):
