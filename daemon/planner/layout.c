@@ -7,6 +7,8 @@
  */
 #include "planner/layout.h"
 
+#include "planner/heats.h"
+
 #include <math.h>
 #include <stdbool.h>
 
@@ -90,30 +92,6 @@ struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t
     return sum;
 }
 
-/* Pages of each allocation that are accessed about equally often, as shares of all its pages and of
- * all its accesses. */
-struct heat {
-    double pages;
-    double accesses;
-};
-
-/* Divides the pages by their accesses, and returns the number of parts. Each part has COOLER of the
- * pages that are not in the parts before it; the last part has the hottest pages. */
-static uint32_t heats_of(double concentration, struct heat out[HEATS])
-{
-    struct heat rest = {1, 1};
-    uint32_t count = 0;
-
-    while (concentration > 0 && count + 1 < HEATS) {
-        const double pages = rest.pages * (1 - COOLER);
-        const struct heat hotter = {pages, pow(pages, 1 - concentration)};
-        out[count++] = (struct heat){rest.pages - pages, rest.accesses - hotter.accesses};
-        rest = hotter;
-    }
-    out[count++] = rest;
-    return count;
-}
-
 /* Returns the bytes that are in the TLB after `time` items have touched the allocations at random.
  * Each allocation counts with its size times `scale`. The share of accesses that miss is written to
  * `*out_missed`. */
@@ -131,8 +109,8 @@ static double resident(const struct layout *l, const struct heat *heats, uint32_
         touches += l->of[i].touches;
         for (uint32_t k = 0; k < heat_count; k++) {
             const double each = l->of[i].touches * heats[k].accesses;
-            const double gone = exp(-each / (of * heats[k].pages) * time);
-            bytes += of * heats[k].pages * (1 - gone);
+            const double gone = exp(-each / (of * heats[k].items) * time);
+            bytes += of * heats[k].items * (1 - gone);
             missed += each * gone;
         }
     }
@@ -160,7 +138,7 @@ uint64_t layout_effective_bytes(const struct layout *l, double concentration, ui
     }
     if ((touched == 1 && !(concentration > 0)) || reach_bytes == 0 || bytes <= reach_bytes)
         return bytes;
-    heat_count = heats_of(concentration, heats);
+    heat_count = heats_divide(concentration, COOLER, 0, HEATS, heats);
     /* Newton's method. The bytes in the TLB grow by the misses, which become fewer, so no step goes
      * beyond the time at which the TLB is full. Without misses, the TLB never fills. */
     for (int i = 0; i < STEPS && missed > 1 - EXACT && in_tlb < reach * EXACT; i++) {

@@ -3,40 +3,22 @@
  * because a cache may hold less than a millionth of all lines. */
 #include "planner/line_reuse.h"
 
+#include "planner/heats.h"
+
 #include <math.h>
 #include <stdint.h>
 
-enum { HEATS = 48, STEPS = 60 };
+enum { STEPS = 60 };
+
+static const double COOLER = 0.5;
 
 /* The share of the cache at which the search for the time that fills it ends. */
 static const double FULL = 1 - 1e-6;
 
-/* Lines that are read about equally often. */
-struct heat {
-    double lines;
-    double reads; /* share of all reads */
-};
-
-static uint32_t heats_of(const struct line_reuse *r, struct heat out[HEATS])
-{
-    double lines = r->lines;
-    double reads = 1;
-    uint32_t count = 0;
-
-    while (r->concentration > 0 && count + 1 < HEATS && lines >= 2) {
-        const double hotter = pow(lines / 2 / r->lines, 1 - r->concentration);
-        out[count++] = (struct heat){lines / 2, reads - hotter};
-        lines /= 2;
-        reads = hotter;
-    }
-    out[count++] = (struct heat){lines, reads};
-    return count;
-}
-
 double line_reuse_misses(const struct line_reuse *r)
 {
-    struct heat heats[HEATS];
-    const uint32_t count = heats_of(r, heats);
+    struct heat heats[HEATS_MAX];
+    const uint32_t count = heats_divide(r->concentration, COOLER, 2 / r->lines, HEATS_MAX, heats);
     double missed = 1;
     double held = 0; /* bytes in the cache after `time` reads */
     double time = 0;
@@ -47,9 +29,10 @@ double line_reuse_misses(const struct line_reuse *r)
         held = time * r->other_bytes;
         missed = 0;
         for (uint32_t k = 0; k < count; k++) {
-            const double gone = exp(-time * heats[k].reads / heats[k].lines);
-            held += heats[k].lines * (1 - gone) * r->kept_bytes;
-            missed += heats[k].reads * gone;
+            const double lines = heats[k].items * r->lines;
+            const double gone = exp(-time * heats[k].accesses / lines);
+            held += lines * (1 - gone) * r->kept_bytes;
+            missed += heats[k].accesses * gone;
         }
         if (missed * r->kept_bytes + r->other_bytes <= 0)
             break; /* the cache holds all lines */
