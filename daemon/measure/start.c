@@ -235,9 +235,10 @@ static void requeue_gpu(struct gpu_thread *thread)
 
     if (thread->slot != QUEUE_NONE && p->queue.items[thread->slot].kind == MEASUREMENT_NEW)
         return;
-    if (queue_waiting_like(&p->queue, thread->identity.uuid, MEASUREMENT_NEW, DEPTH_FULL) !=
-        QUEUE_NONE)
-        return;
+    for (int depth = 0; depth < DEPTH_COUNT; depth++)
+        if (queue_waiting_like(&p->queue, thread->identity.uuid, MEASUREMENT_NEW,
+                               (enum depth)depth) != QUEUE_NONE)
+            return;
     log_info("gpu %u %s is measured again", thread->index, thread->identity.uuid);
     if (gpu_thread_queue(thread, MEASUREMENT_NEW, DEPTH_FULL, &measurement, &err))
         log_warning("gpu %u cannot be measured: %s", thread->index, err.text);
