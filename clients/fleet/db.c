@@ -10,10 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SCHEMA_VERSION = 5,
-    OLDEST_VERSION = 2
-}; /* OLDEST_VERSION is the oldest version that can be upgraded */
+enum { SCHEMA_VERSION = 5 };
 
 NAME_FUNCTIONS(fleet_outcome,
                enum fleet_outcome, [FLEET_ANSWERED] = "answered", [FLEET_UNCHANGED] = "unchanged",
@@ -110,27 +107,10 @@ static enum status create_tables(struct fleet_db *db, struct err *err)
     return s;
 }
 
-static enum status upgrade_tables(struct fleet_db *db, int64_t version, struct err *err)
-{
-    const char *const upgrades[] = {
-        [2] = fleet_sql_upgrade_2, [3] = fleet_sql_upgrade_3, [4] = fleet_sql_upgrade_4};
-    enum status s = STATUS_OK;
-
-    for (; s == STATUS_OK && version < SCHEMA_VERSION; version++)
-        s = fleet_exec(db, upgrades[version], err);
-    return s;
-}
-
 static enum status other_version(int64_t version, struct err *err)
 {
-    const char *const hint =
-        version > SCHEMA_VERSION ? "Use the release that wrote the database, or a newer release."
-        : version < OLDEST_VERSION
-            ? "The next reachctl survey upgrades a database that is a file; in PostgreSQL, begin a "
-              "new database."
-            : "The next reachctl survey upgrades the database; a report only reads.";
-
-    return err_set_hint(err, STATUS_CONFLICT, hint,
+    return err_set_hint(err, STATUS_CONFLICT,
+                        "Use the release that wrote the database, or begin a new database.",
                         "the database of surveys has version %" PRId64
                         "; this release uses version %d",
                         version, SCHEMA_VERSION);
@@ -138,17 +118,13 @@ static enum status other_version(int64_t version, struct err *err)
 
 static const char version_of[] = "SELECT version FROM fleet_schema";
 
-/* Sets `*out_oldest` if the database has version 1; nothing is changed then. */
-static enum status check_tables(struct fleet_db *db, bool *out_oldest, struct err *err)
+static enum status check_tables(struct fleet_db *db, struct err *err)
 {
     int64_t version = 0;
     enum status s = fleet_run_integer(db, version_of, 0, NULL, &version, NULL);
 
-    *out_oldest = s == STATUS_OK && version == 1;
     if (s == STATUS_OK && version == SCHEMA_VERSION)
         return STATUS_OK;
-    if (*out_oldest)
-        return other_version(version, err);
     s = fleet_exec(db, db->engine->begin_write, err);
     if (s != STATUS_OK)
         return s;
@@ -157,8 +133,6 @@ static enum status check_tables(struct fleet_db *db, bool *out_oldest, struct er
         s = fleet_run_integer(db, version_of, 0, NULL, &version, err);
     if (s == STATUS_OK && version == 0)
         s = create_tables(db, err);
-    else if (s == STATUS_OK && version >= OLDEST_VERSION && version < SCHEMA_VERSION)
-        s = upgrade_tables(db, version, err);
     else if (s == STATUS_OK && version != SCHEMA_VERSION)
         s = other_version(version, err);
     return fleet_end_write(db, s, err);
@@ -176,14 +150,13 @@ static enum status check_version(struct fleet_db *db, struct err *err)
     return version == SCHEMA_VERSION ? STATUS_OK : other_version(version, err);
 }
 
-enum status fleet_connect(const char *where, bool read_only, struct fleet_db **out,
-                          bool *out_oldest, struct err *err)
+static enum status connect_to(const char *where, bool read_only, struct fleet_db **out,
+                              struct err *err)
 {
     struct fleet_db *db = calloc(1, sizeof(*db));
     enum status s;
 
     *out = NULL;
-    *out_oldest = false;
     if (!db)
         return err_no_memory(err, "a database");
     db->engine = strncmp(where, "postgresql://", 13) == 0 || strncmp(where, "postgres://", 11) == 0
@@ -191,14 +164,22 @@ enum status fleet_connect(const char *where, bool read_only, struct fleet_db **o
                      : &fleet_sqlite;
     s = db->engine->open(where, read_only, &db->connection, err);
     if (s == STATUS_OK)
-        s = read_only ? check_version(db, err) : check_tables(db, out_oldest, err);
-    if (s == STATUS_OK) {
+        s = read_only ? check_version(db, err) : check_tables(db, err);
+    if (s == STATUS_OK)
         *out = db;
-        return s;
-    }
-    *out_oldest = *out_oldest && db->engine == &fleet_sqlite;
-    fleet_close(db);
+    else
+        fleet_close(db);
     return s;
+}
+
+enum status fleet_open(const char *where, struct fleet_db **out, struct err *err)
+{
+    return connect_to(where, false, out, err);
+}
+
+enum status fleet_open_to_read(const char *where, struct fleet_db **out, struct err *err)
+{
+    return connect_to(where, true, out, err);
 }
 
 void fleet_close(struct fleet_db *take)

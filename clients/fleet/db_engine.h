@@ -59,16 +59,6 @@ struct fleet_engine {
 extern const struct fleet_engine fleet_sqlite;
 extern const struct fleet_engine fleet_postgres; /* returns STATUS_NOT_SUPPORTED without libpq */
 
-/* Stores the surveys of a SQLite file of version 1 in a new file of this version, which replaces
- * it. The old file is kept as PATH.version-1. (upgrade_1.c) */
-enum status fleet_upgrade_version_1(const char *path, struct err *err);
-
-/* Connects to the database. Unless `read_only` is set, creates its tables or upgrades tables of
- * versions 2 to 4. If the database is a file of version 1, sets `*out_oldest`, changes nothing, and
- * fails. */
-enum status fleet_connect(const char *where, bool read_only, struct fleet_db **out,
-                          bool *out_oldest, struct err *err);
-
 /* The texts of one survey, numbered from 1. */
 struct fleet_numbering {
     void *tree; /* owned */

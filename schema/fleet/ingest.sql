@@ -203,8 +203,6 @@ UPDATE fleet_survey
 SET quartiles = COALESCE(
     (SELECT p.quartiles FROM fleet_survey p
      WHERE p.id = CAST($1 AS INTEGER) - 1
-       AND NOT EXISTS (SELECT 1 FROM fleet_quartiles
-                       WHERE survey = p.quartiles AND measured = 1 AND median IS NOT NULL AND inner_least IS NULL)
        AND NOT EXISTS (SELECT fingerprint FROM fleet_sighting
                        WHERE survey = p.id AND counted = 1 AND fingerprint IS NOT NULL
                        EXCEPT

@@ -7,9 +7,8 @@ import os
 import sqlite3
 
 import common
-from common import case, equal, run
+from common import case, equal
 
-FLEET_OLDER = 4  # versions of databases of surveys before the current one
 DATABASES = os.path.join(common.ROOT, "tests", "e2e", "databases")
 
 
@@ -130,46 +129,6 @@ def nothing_of_an_older_file_is_lost():
         schemas.add((schema, column))
     equal({schema for schema, _ in schemas}, {1, 2, 3, 4})
     assert common.SLOW or {(3, "seal"), (4, "seal"), (4, "checksum")} <= schemas, schemas
-
-
-def surveys(path):
-    """Returns the content of a database of surveys: its surveys, their sightings and the documents."""
-    file = sqlite3.connect(path)
-    found = [list(file.execute(sql)) for sql in (
-        "SELECT id, at, elapsed_ms FROM fleet_survey ORDER BY id",
-        "SELECT o.survey, h.name, o.outcome FROM fleet_outcome o JOIN fleet_host h ON h.id = o.host ORDER BY 1, 2",
-        "SELECT s.survey, h.name, g.uuid, f.name FROM fleet_sighting s JOIN fleet_host h ON h.id = s.host "
-        "JOIN fleet_gpu g ON g.id = s.gpu JOIN fleet_fingerprint f ON f.id = s.fingerprint ORDER BY 1, 2",
-        "SELECT f.name, d.document FROM fleet_fingerprint f JOIN fleet_document d ON d.fingerprint = f.id ORDER BY 1")]
-    file.close()
-    found[3] = [(name, json.loads(document)) for name, document in found[3]]
-    return found
-
-
-@case
-def surveys_of_an_older_database_stay():
-    daemon = common.measured_daemon("--simulate", "k80")
-    names = sorted(name for name in os.listdir(DATABASES) if "-fleet" in name)
-    assert len(names) == FLEET_OLDER, names
-    for version, name in enumerate(names, 1):
-        print(f"# {name}")
-        path = unpack(name)
-        before = surveys(path)
-        report = [common.REACHCTL, "survey", "report", "--db", path, "--json"]
-        status, _, err = run(*report)
-        equal((status, "reachctl survey upgrades " in err), (1, True), err)
-        status, out, err = run(common.REACHCTL, "survey", "--db", path, f"127.0.0.1:{daemon.port}")
-        equal(status, 0, out + err)
-        after = surveys(path)
-        if version == 1:
-            assert surveys(path + ".version-1") == before, "the old file is kept"
-        for old, new in zip(before, after):
-            assert [row for row in new if row in old] == old, (name, old[0][:3])
-        equal(len(after[0]), len(before[0]) + 1, name)
-        for number, *_ in after[0]:
-            status, out, err = run(*report, "--survey", str(number))
-            equal((status, json.loads(out)["survey"], json.loads(out)["gpus"]), (0, number, 1), err)
-    daemon.stop()
 
 
 common.main()

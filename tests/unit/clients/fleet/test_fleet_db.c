@@ -224,68 +224,6 @@ static void test_metrics(void **state)
     free(fp);
 }
 
-/* A database of an older version, in which the penalty of level 2 can make outliers. */
-static void test_version_before(void **state)
-{
-    static const char *const before[] = {
-        "UPDATE fleet_series SET judged = tracked",
-        "ALTER TABLE fleet_series DROP COLUMN tracked",
-        "INSERT INTO fleet_outlier (survey, fingerprint, series, value) SELECT 1, 1, id, 7 "
-        "FROM fleet_series WHERE name LIKE 'tlb.levels[_].miss_penalty_cycles'",
-        "ALTER TABLE fleet_quartiles DROP COLUMN inner_least",
-        "ALTER TABLE fleet_quartiles DROP COLUMN inner_most",
-        "ALTER TABLE fleet_survey RENAME COLUMN quartiles TO spread",
-        "ALTER TABLE fleet_quartiles RENAME TO fleet_spread",
-        "UPDATE fleet_schema SET version = 2"};
-    struct fingerprint *const fp = calloc(1, sizeof(*fp));
-    struct fleet_db *db = fleet_fixture_fresh();
-    struct err err = {0};
-
-    (void)state;
-    begin(db);
-    fleet_fixture_chip(fp, "GPU-1", "K80", ORIGIN_MEASURED, 5, 10, 1000);
-    must_add(db, 1, "a:1", fp, 1);
-    (void)fleet_fixture_end(db);
-    const int64_t metrics = number(db, "SELECT COUNT(*) FROM fleet_metric");
-    fleet_close(db); /* closing also drops the temporary view that uses the column */
-    db = fleet_fixture_again();
-    for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
-        if (fleet_query(db, before[i], 0, NULL, NULL, NULL, &err) != STATUS_OK)
-            fail_msg("%s", err.text);
-    }
-    assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_outlier"), 2);
-    fleet_close(db);
-
-    for (int turn = 0; turn < 2; turn++) {
-        db = fleet_fixture_again();
-        assert_int_equal(number(db, "SELECT version FROM fleet_schema"), 5);
-        assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_metric"), metrics);
-        assert_int_equal(fleet_query(db, "SELECT name, judged, tracked FROM fleet_series", 0, NULL,
-                                     check_judged, NULL, &err),
-                         STATUS_OK);
-        /* The outlier of level 1 stays. */
-        assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_outlier o JOIN fleet_series s "
-                                    "ON s.id = o.series AND s.judged = 1"),
-                         1);
-        assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_outlier"), 1);
-        fleet_close(db);
-    }
-    /* If nothing has changed, a survey refers to the previous survey, but not to a survey of an
-     * older version. */
-    for (int turn = 0; turn < 2; turn++) {
-        db = fleet_fixture_again();
-        begin(db);
-        must_add(db, 1, "a:1", fp, 1);
-        (void)fleet_fixture_end(db);
-        assert_int_equal(number(db, "SELECT MAX(quartiles) FROM fleet_survey"), 2);
-        assert_int_equal(number(db, "SELECT COUNT(*) FROM fleet_quartiles WHERE survey > 1 AND "
-                                    "measured = 1 AND median IS NOT NULL AND inner_least IS NULL"),
-                         0);
-        fleet_close(db);
-    }
-    free(fp);
-}
-
 /* Values whose differences or ratios overflow or underflow count as unknown. The survey
  * continues. */
 static void test_extreme_values(void **state)
@@ -630,9 +568,8 @@ int main(void)
         cmocka_unit_test(test_metrics),       cmocka_unit_test(test_extreme_values),
         cmocka_unit_test(test_aborted),       cmocka_unit_test(test_inconsistent_answers),
         cmocka_unit_test(test_uuid_conflict), cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_inventory),     cmocka_unit_test(test_version_before),
-        cmocka_unit_test(test_wrong_use),     cmocka_unit_test(test_foreign_file),
-        cmocka_unit_test(test_two_hosts),
+        cmocka_unit_test(test_inventory),     cmocka_unit_test(test_wrong_use),
+        cmocka_unit_test(test_foreign_file),  cmocka_unit_test(test_two_hosts),
     };
 
     return cmocka_run_group_tests_name("fleet_db", tests, NULL, remove_files);
