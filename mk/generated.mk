@@ -21,30 +21,14 @@ build/gen/libpq: FORCE
 build/gen/sql-files: FORCE
 	$(call write_if_changed,'$(SQL) $(FLEET_SQL)')
 
-# Writes the SQL statements of a folder, in the order of the file names, as an array and its length.
-define EMBED_SQL
-	$(call say,GEN,$@)
-	$(Q){ \
-	    echo '/* Generated from $(2), in the order of the file names. */'; \
-	    echo 'extern const char *const $(1)_migrations[];'; \
-	    echo 'extern const unsigned $(1)_migration_count;'; \
-	    echo 'const char *const $(1)_migrations[] = {'; \
-	    for f in $(3); do echo "    /* $$f */ \"\""; $(c_string) "$$f"; echo '    ,'; done; \
-	    echo '};'; \
-	    echo 'const unsigned $(1)_migration_count = $(words $(3));'; \
-	} >$@
-endef
-
-build/gen/migrations.c: $(SQL) build/gen/sql-files mk/generated.mk
-	$(call EMBED_SQL,store,schema/db,$(SQL))
-
 # Writes each file of schema/fleet as a separate text: report_maps.sql becomes fleet_sql_report_maps.
-build/gen/fleet_sql.c: $(FLEET_SQL) build/gen/sql-files mk/generated.mk
+# schema/db/tables.sql becomes store_sql_tables.
+build/gen/fleet_sql.c build/gen/store_sql.c: build/gen/%_sql.c: $(SQL) $(FLEET_SQL) build/gen/sql-files mk/generated.mk
 	$(call say,GEN,$@)
 	$(Q){ \
-	    echo '/* Generated from schema/fleet. */'; \
-	    for f in $(FLEET_SQL); do \
-	        name=fleet_sql_$$(basename $$f .sql); \
+	    echo '/* Generated from schema. */'; \
+	    for f in $(if $(filter fleet,$*),$(FLEET_SQL),$(SQL)); do \
+	        name=$*_sql_$$(basename $$f .sql); \
 	        echo "extern const char $$name[];"; \
 	        echo "const char $$name[] ="; $(c_string) $$f; echo '    ;'; \
 	    done; \

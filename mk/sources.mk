@@ -2,9 +2,9 @@
 
 # ---- sources, by directory -----------------------------------------------------------------
 find_files   = $(sort $(foreach d,$(wildcard $(1)),$(shell find $(d) -name '$(2)' -type f)))
-SQL         := $(sort $(wildcard schema/db/[0-9]*_*.sql))
+SQL         := schema/db/tables.sql
 FLEET_SQL   := $(sort $(wildcard schema/fleet/*.sql))
-GEN_SRC     := $(if $(SQL),build/gen/migrations.c) $(if $(FLEET_SQL),build/gen/fleet_sql.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c) $(if $(wildcard clients/ui/page.html),build/gen/ui_files.c build/gen/fleet_page.c)
+GEN_SRC     := build/gen/store_sql.c $(if $(FLEET_SQL),build/gen/fleet_sql.c) $(if $(wildcard api/openapi.yaml),build/gen/openapi.c) $(if $(wildcard clients/ui/page.html),build/gen/ui_files.c build/gen/fleet_page.c)
 # The plugin for Slurm needs the header spank.h (libslurm-dev). Without the header, the plugin is not built.
 SPANK_H     := $(wildcard $(SYSROOT)/usr/include/slurm/spank.h)
 SLURM_SRC   := $(filter-out $(if $(SPANK_H),,%/reach_spank.c),$(wildcard clients/slurm/*.c))

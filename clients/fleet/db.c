@@ -109,11 +109,10 @@ static enum status create_tables(struct fleet_db *db, struct err *err)
 
 static enum status other_version(int64_t version, struct err *err)
 {
-    return err_set_hint(err, STATUS_CONFLICT,
-                        "Use the release that wrote the database, or begin a new database.",
-                        "the database of surveys has version %" PRId64
-                        "; this release uses version %d",
-                        version, SCHEMA_VERSION);
+    return err_set_hint(
+        err, STATUS_CONFLICT, "Use the release that wrote the database, or begin a new database.",
+        "the database of surveys has version %" PRId64 "; this release uses version %d", version,
+        SCHEMA_VERSION);
 }
 
 static const char version_of[] = "SELECT version FROM fleet_schema";

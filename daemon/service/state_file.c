@@ -7,7 +7,6 @@
 #include "service/state_file.h"
 
 #include "base/log.h"
-#include "store/migrations.h"
 #include "store/store_file.h"
 
 #include <errno.h>
@@ -90,7 +89,7 @@ enum status state_file_check(const struct config *config, struct err *err)
     status = state_file_check_access(config, err);
     if (status)
         return status;
-    status = store_file_inspect(config->state, store_migration_count, &why);
+    status = store_file_inspect(config->state, &why);
     /* The store can repair other defects of the file. */
     return status == STATUS_NOT_SUPPORTED || status == STATUS_INVALID_ARGUMENT
                ? err_set(err, status, "%s", why.text)

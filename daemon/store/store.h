@@ -1,17 +1,16 @@
 /* store.h: the state of reachd in one SQLite file: GPUs, observations, fingerprints.
  *
  * The database has a WAL journal, synchronous=FULL and STRICT tables. The binary contains the
- * migrations of schema/db/NNNN_*.sql and applies them by user_version. Every row has checksums,
- * which are verified on load, because PRAGMA integrity_check misses most flipped bytes. A row with
- * a wrong checksum is never served. Maintenance drops it, counts it and records that its GPU must
- * be measured again.
+ * tables of schema/db/tables.sql. Every row has checksums, which are verified on load, because
+ * PRAGMA integrity_check misses most flipped bytes. A row with a wrong checksum is never served.
+ * Maintenance drops it, counts it and records that its GPU must be measured again.
  *
  * An internal mutex guards the one writer, so any thread may call any function. A lock file (path +
  * "-lock", flock) keeps a second daemon out: STATUS_CONFLICT. Documents are JSON texts in the form
  * that the observe and fingerprint layers write.
  *
  * The store never overwrites a file that it did not make. A file that is not a database, is
- * damaged, or belongs to another application is moved to PATH.corrupt-<time>. A file with a newer
+ * damaged, or belongs to another application is moved to PATH.corrupt-<time>. A file with another
  * schema is not opened.
  *
  * A write that fails changes nothing for the readers. The health has the reason; maintenance
@@ -30,7 +29,7 @@ struct store;
 /* Opens or makes the database at `path` (":memory:" is lost at the end of the process). On success
  * the caller owns `*out` (store_close). Errors: STATUS_IO (directory missing, permission),
  * STATUS_READ_ONLY, STATUS_FULL, STATUS_CORRUPT (cannot be used, and cannot be quarantined),
- * STATUS_NOT_SUPPORTED (newer schema), STATUS_CONFLICT (another daemon has it),
+ * STATUS_NOT_SUPPORTED (another schema), STATUS_CONFLICT (another daemon has it),
  * STATUS_INVALID_ARGUMENT (not the path of a file). */
 enum status store_open(const char *path, struct store **out, struct err *err);
 /* Opens the store for a daemon: temporary errors (IO, READ_ONLY, FULL, CORRUPT) are not failures. A

@@ -12,11 +12,13 @@
  */
 #include "store/store_connect.h"
 
-#include "store/migrations.h"
 #include "store/store_file.h"
 #include "store/store_sql.h"
 
+#include <stdio.h>
 #include <string.h>
+
+extern const char store_sql_tables[]; /* schema/db/tables.sql, embedded by the build */
 
 #define HEAP_LIMIT      ((sqlite3_int64)3 << 20) /* caches shrink above this size; no call fails */
 #define BUSY_TIMEOUT_MS 2000                     /* users with a shell may read the file */
@@ -73,14 +75,26 @@ static enum status inspect(sqlite3 *db, const char *path, int64_t *out_version, 
         return STATUS_OK; /* new */
     if (application != STORE_FILE_APPLICATION_ID)
         return err_set(err, STATUS_CORRUPT, "%s is the database of another application", path);
-    if (*out_version < 1)
-        return err_set(err, STATUS_CORRUPT, "%s has schema %lld, which is not valid", path,
-                       (long long)*out_version);
-    if (*out_version > (int64_t)store_migration_count)
-        return err_set(err, STATUS_NOT_SUPPORTED,
-                       "%s has schema %lld, this reachd supports 1 to %u", path,
-                       (long long)*out_version, store_migration_count);
+    if (*out_version != STORE_FILE_SCHEMA)
+        return err_set(err, STATUS_NOT_SUPPORTED, "%s has schema %lld, this release uses %d", path,
+                       (long long)*out_version, STORE_FILE_SCHEMA);
     return STATUS_OK;
+}
+
+/* Makes the tables, the version and the application id in one transaction. */
+static enum status create_tables(sqlite3 *db, struct err *err)
+{
+    char numbers[96];
+    enum status s = store_sql_begin(db, err);
+
+    if (s != STATUS_OK)
+        return s;
+    (void)snprintf(numbers, sizeof(numbers), "PRAGMA user_version = %d; PRAGMA application_id = %u",
+                   STORE_FILE_SCHEMA, STORE_FILE_APPLICATION_ID);
+    s = store_sql_exec(db, store_sql_tables, err);
+    if (s == STATUS_OK)
+        s = store_sql_exec(db, numbers, err);
+    return store_sql_end(db, s, err);
 }
 
 /* Sets WAL mode, in which readers do not wait for the writer. Fails if the file system does not
@@ -119,8 +133,8 @@ static enum status prepare(sqlite3 *db, const char *path, struct err *err)
     s = inspect(db, path, &version, err);
     if (s == STATUS_OK)
         s = store_sql_exec(db, connection_settings, err);
-    if (s == STATUS_OK)
-        s = store_migrate(db, version, err);
+    if (s == STATUS_OK && version == 0)
+        s = create_tables(db, err);
     if (s == STATUS_OK && strcmp(path, STORE_MEMORY_PATH) != 0)
         s = use_log(db, err);
     return s == STATUS_OK ? try_to_write(db, err) : s;
@@ -156,7 +170,7 @@ enum status store_connect_writer(const char *path, sqlite3 **out, struct err *er
     if (strcmp(path, STORE_MEMORY_PATH) != 0) {
         s = store_file_writable(path, err);
         if (s == STATUS_OK)
-            s = store_file_inspect(path, store_migration_count, err);
+            s = store_file_inspect(path, err);
     }
     return s == STATUS_OK ? open_writer(path, out, err) : s;
 }
@@ -190,7 +204,7 @@ enum status store_connect_reader(const char *path, sqlite3 **out, struct err *er
 enum status store_connect_read_only(const char *path, struct sqlite_read *out, struct err *err)
 {
     int64_t version = 0;
-    enum status s = store_file_inspect(path, store_migration_count, err);
+    enum status s = store_file_inspect(path, err);
 
     *out = (struct sqlite_read){.db = NULL};
     if (s == STATUS_OK)
@@ -199,11 +213,8 @@ enum status store_connect_read_only(const char *path, struct sqlite_read *out, s
         s = set_up(out->db, err);
     if (s == STATUS_OK)
         s = inspect(out->db, path, &version, err);
-    if (s == STATUS_OK && version != (int64_t)store_migration_count)
-        s = err_set_hint(err, STATUS_NOT_SUPPORTED,
-                         "Start this release of reachd with the file: reachd migrates the file.",
-                         "%s has schema %lld, this release reads %u", path, (long long)version,
-                         store_migration_count);
+    if (s == STATUS_OK && version == 0)
+        s = err_set(err, STATUS_NOT_SUPPORTED, "%s has no tables of reachd", path);
     if (s == STATUS_OK)
         s = store_sql_exec(out->db, connection_settings, err);
     return opened(s, &out->db);

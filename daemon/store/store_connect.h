@@ -1,4 +1,4 @@
-/* store_connect.h: opens connections to a state file, which is refused, or migrated and ready. */
+/* store_connect.h: opens connections to a state file, which is refused or ready. */
 #pragma once
 
 #include "base/status.h"
@@ -6,7 +6,7 @@
 
 #define STORE_MEMORY_PATH ":memory:"
 
-/* Opens a connection that may write to a database of reachd with the newest schema. An empty or
+/* Opens a connection that may write to a database of reachd with the schema of this release. An empty or
  * absent file becomes such a database. A database in memory has no other connection. The lock must
  * be held. On failure the content of the file stays intact. The caller owns `*out` (sqlite3_close).
  * Errors are the same as for store_open. */
@@ -24,6 +24,6 @@ void store_connect_trust(sqlite3 *db);
 enum status store_connect_reader(const char *path, sqlite3 **out, struct err *err);
 
 /* Opens a connection for reading a file that another process may be writing. It creates and changes
- * no file, neither the database nor a file beside it. Returns STATUS_NOT_SUPPORTED if its schema is
- * not the newest. Other errors are the same as for sqlite_read_open. */
+ * no file, neither the database nor a file beside it. Returns STATUS_NOT_SUPPORTED if it has
+ * another schema. Other errors are the same as for sqlite_read_open. */
 enum status store_connect_read_only(const char *path, struct sqlite_read *out, struct err *err);

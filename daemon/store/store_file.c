@@ -142,8 +142,7 @@ static uint32_t big_endian(const unsigned char *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static enum status inspect_header(const char *path, const unsigned char *header,
-                                  uint32_t newest_schema, struct err *err)
+static enum status inspect_header(const char *path, const unsigned char *header, struct err *err)
 {
     const uint32_t application = big_endian(header + APPLICATION_OFFSET);
     const uint32_t version = big_endian(header + VERSION_OFFSET);
@@ -152,15 +151,15 @@ static enum status inspect_header(const char *path, const unsigned char *header,
         return err_set_hint(err, STATUS_CORRUPT, other_file,
                             "%s is the database of another application (id 0x%08" PRIx32 ")", path,
                             application);
-    if (version > newest_schema)
+    if (version != STORE_FILE_SCHEMA)
         return err_set(err, STATUS_NOT_SUPPORTED,
-                       "%s was written by a newer reachd (schema %" PRIu32
-                       "; this reachd supports schema %" PRIu32 "); the file was not changed",
-                       path, version, newest_schema);
+                       "%s was written by another release of reachd (schema %" PRIu32
+                       "; this release uses schema %d); the file was not changed",
+                       path, version, STORE_FILE_SCHEMA);
     return STATUS_OK;
 }
 
-enum status store_file_inspect(const char *path, uint32_t newest_schema, struct err *err)
+enum status store_file_inspect(const char *path, struct err *err)
 {
     unsigned char header[HEADER_BYTES];
     struct stat st;
@@ -176,7 +175,7 @@ enum status store_file_inspect(const char *path, uint32_t newest_schema, struct 
     if (n == 0)
         return STATUS_OK;
     if (n == HEADER_BYTES && memcmp(header, magic, MAGIC_BYTES) == 0)
-        return inspect_header(path, header, newest_schema, err);
+        return inspect_header(path, header, err);
     if (has_hot_journal(path))
         return STATUS_OK;
     return err_set_hint(err, STATUS_CORRUPT, other_file, "%s is not a database", path);

@@ -10,6 +10,8 @@
 
 /* The application id in the header of every database of reachd: "Rech". */
 #define STORE_FILE_APPLICATION_ID ((uint32_t)0x52656368)
+/* The version of the tables (schema/db/tables.sql), which is user_version in the header. */
+enum { STORE_FILE_SCHEMA = 5 };
 
 /* Takes the lock on path + "-lock" and never waits. `*out_made` is true if the lock file did not
  * exist before. Returns STATUS_CONFLICT if another process has the lock. */
@@ -21,7 +23,7 @@ void store_file_unlock(const char *path, int fd, bool remove_file);
 /* Returns STATUS_OK if there is no file, an empty one, or a database of reachd that this release
  * can read. Changes nothing. This process must not have the file open, because closing the file
  * would release the POSIX locks of the process. Errors are the same as for store_open. */
-enum status store_file_inspect(const char *path, uint32_t newest_schema, struct err *err);
+enum status store_file_inspect(const char *path, struct err *err);
 /* Returns STATUS_OK if there is no file, or one that may be written. */
 enum status store_file_writable(const char *path, struct err *err);
 

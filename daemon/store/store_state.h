@@ -11,7 +11,6 @@
  *   store_prune.c       deletes rows beyond the limits
  *   store_backup.c      copies the file while it is in use
  *   store_connect.c     opens connections, or refuses to
- *   store_migrate.c     brings an older file to the newest schema
  *   store_file.c        takes the lock and checks the header
  *   store_quarantine.c  moves an unusable file to another name
  *   store_sql.c         wraps SQLite's calls

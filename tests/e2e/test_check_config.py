@@ -85,7 +85,7 @@ def table():
     yield CONFIG, "token in", None, {"token-file": write("short", b"x")}
     yield CONFIG, 'unknown simulated GPU "h2000"', None, {"simulate": "h2000"}
     yield CONFIG, "is not a regular file", None, {"state": common.folder}
-    yield UNAVAILABLE, "written by a newer reachd", None, {"state": a_newer_database()}
+    yield UNAVAILABLE, "written by another release of reachd", None, {"state": a_newer_database()}
     yield CANNOT_MAKE, "cannot create the state file", NOBODY, {"state": path("closed", "reachd.db")}
     yield CANNOT_MAKE, "Not a directory", None, {"state": path("secret.db", "reachd.db")}
     yield CANNOT_MAKE, "cannot read the state file", NOBODY, {"state": path("secret.db")}

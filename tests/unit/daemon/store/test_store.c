@@ -315,29 +315,6 @@ static void test_a_document_written_again(void **state)
     store_close(store);
 }
 
-/* A state file of the first release has no verdicts. Its observations stay valid. */
-static void test_a_file_without_verdicts(void **state)
-{
-    const char *const path = fixture_path(*state, "state.db");
-    struct store *store = fixture_open(path);
-    const int64_t run = fixture_run(store, FIXTURE_UUID, 1, 3);
-    struct observation_set set;
-    struct err err = {0};
-
-    store_close(store);
-    fixture_tamper(path, "ALTER TABLE observation DROP COLUMN verdict;"
-                         "ALTER TABLE observation DROP COLUMN checksum;"
-                         "ALTER TABLE run DROP COLUMN checksum;"
-                         "DROP TABLE damage; DROP TABLE upkeep; DROP TABLE knowledge;"
-                         "PRAGMA user_version = 1;");
-    store = fixture_open(path);
-    assert_int_equal(store_load_run(store, run, &set, &err), STATUS_OK);
-    assert_int_equal(set.count, 3);
-    assert_int_equal(set.excluded.count, 0);
-    observation_set_free(&set);
-    store_close(store);
-}
-
 static void test_rotten_rows(void **state)
 {
     const char *const path = strdup(fixture_path(*state, "state.db"));
@@ -469,7 +446,6 @@ int main(void)
         WITH_DIRECTORY(test_verdicts),
         WITH_DIRECTORY(test_served_documents),
         WITH_DIRECTORY(test_a_document_written_again),
-        WITH_DIRECTORY(test_a_file_without_verdicts),
         WITH_DIRECTORY(test_rotten_rows),
         WITH_DIRECTORY(test_threads),
     };

@@ -234,7 +234,7 @@ static void test_newer_schema(void **state)
     expect_refusal(*state, "it", STATUS_NOT_SUPPORTED);
 }
 
-/* Only the log contains the newer schema. The main file must not be upgraded. */
+/* Only the log contains the newer schema. */
 static void test_newer_schema_in_log(void **state)
 {
     char path[512];
