@@ -26,24 +26,28 @@ enum { TEXT_BYTES = 8192, RANDOM_GPUS = 12, SANITIZED_GPUS = 4, MOST_DRAWS = 100
 static uint64_t seed;
 static uint32_t gpus;
 
-/* Opens the GPU that `text` describes and makes the probes of the check plan. */
-static struct check check(const struct fingerprint *fp, const char *text, uint32_t *out_probes)
+/* Opens the GPU with this description and makes the probes of the check plan. */
+static struct check check_desc(const struct fingerprint *fp, const struct sim_desc *desc,
+                               uint32_t *out_probes)
 {
     struct campaign_step *step = calloc(1, sizeof *step);
     struct observation_set set = {.count = 0};
+    const struct gpu_options options = {.idle_only = false};
+    struct gpu_identity identity;
     struct check result;
     struct gpu *gpu = NULL;
     struct err err = {0};
 
     assert_non_null(step);
-    if (sim_open(text, &gpu, &err) != STATUS_OK)
-        fail_msg("%s: %s", text, err.text);
+    sim_gpu_identity(desc, 0, &identity);
+    if (sim_gpu_new(desc, &identity, &options, &gpu, &err) != STATUS_OK)
+        fail_msg("%s: %s", identity.uuid, err.text);
     gpu_describe(gpu, &set.gpu, &set.limits);
     verify_probes(fp, &set.limits, step);
     for (uint32_t i = 0; i < step->spec_count; i++) {
         struct observation o = {.spec = step->specs[i]};
         if (gpu_run(gpu, &o.spec, &o.result, &err) != STATUS_OK)
-            fail_msg("%s: %s", text, err.text);
+            fail_msg("%s: %s", identity.uuid, err.text);
         if (i == 0)
             verify_probes_place(fp, &o.result, step);
         assert_int_equal(observation_set_add(&set, &o, &err), STATUS_OK);
@@ -54,6 +58,16 @@ static struct check check(const struct fingerprint *fp, const char *text, uint32
     gpu_close(gpu);
     free(step);
     return result;
+}
+
+static struct check check(const struct fingerprint *fp, const char *text, uint32_t *out_probes)
+{
+    struct sim_desc desc;
+    struct err err = {0};
+
+    if (sim_profiles_parse(text, &desc, &err) != STATUS_OK)
+        fail_msg("%s: %s", text, err.text);
+    return check_desc(fp, &desc, out_probes);
 }
 
 static void profiles_hold_against_themselves(void **state)
@@ -229,7 +243,6 @@ typedef bool (*change_fn)(const struct fingerprint *fp, const struct gpu_limits 
  * hides the change, the check may be undecided, but never reports that nothing has changed. */
 static void changes_are_found(change_fn change)
 {
-    static char changed_text[SIM_DESC_TEXT_BYTES];
     const struct random_gpu_class class = {.random_victims = false, .most_levels = 3};
     uint32_t found = 0;
     uint32_t unsure = 0;
@@ -243,11 +256,9 @@ static void changes_are_found(change_fn change)
         assert_int_equal(sim_profiles_parse(text, &desc, NULL), STATUS_OK);
         if (sim_measure(text, DEPTH_QUICK, NULL, NULL, &m) == STATUS_OK &&
             change(&m.fp, &m.set.limits, &desc)) {
-            sim_desc_print(&desc, changed_text, sizeof changed_text);
-            const struct check c = check(&m.fp, changed_text, &probes);
+            const struct check c = check_desc(&m.fp, &desc, &probes);
             if (c.result == CHECK_HOLDS)
-                fail_msg("TEST_SEED=%llu: still true\n%s\n%s", (unsigned long long)(seed + i), text,
-                         changed_text);
+                fail_msg("TEST_SEED=%llu: still true\n%s", (unsigned long long)(seed + i), text);
             found += c.result == CHECK_CHANGED;
             unsure += c.result == CHECK_UNSURE;
         }

@@ -54,7 +54,7 @@ static void show(const struct fingerprint *fp)
 static void measured_right_or_not_sure(void **state)
 {
     const struct draw *draw = *state;
-    char text[SIM_DESC_TEXT_BYTES];
+    char text[8192];
     struct sim_desc desc;
     struct truth *truth = calloc(1, sizeof *truth);
     struct sim_measure *m = calloc(1, sizeof *m);

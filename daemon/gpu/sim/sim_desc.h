@@ -115,8 +115,6 @@
  * `hash=mod` with unequal sets assigns pages to the sets in turn, skipping full sets, and starts
  * again after one page for each entry. So the 66th page overflows the set of 17, and each of the
  * next six pages overflows one set of 8 (Mei 2016, section 4.4).
- *
- * A printed description is parsed to the same struct, byte for byte.
  */
 #pragma once
 
@@ -134,8 +132,7 @@ enum {
     SIM_MAX_SHORT_WAYS = 32, /* largest set of a level with recent= or policy=cycle */
     SIM_MAX_BANKS = 256,
     SIM_MAX_BANK_BYTES = 16,
-    SIM_MAX_NAME = 48,
-    SIM_DESC_TEXT_BYTES = 32768 /* enough for any printed description */
+    SIM_MAX_NAME = 48
 };
 
 enum sim_policy { SIM_LRU = 0, SIM_RANDOM, SIM_FIFO, SIM_CYCLE };
@@ -202,7 +199,8 @@ enum sim_l2_keeps { SIM_L2_KEEPS_SOME = 0, SIM_L2_KEEPS_LAST, SIM_L2_KEEPS_YOUNG
  * for the default of its field. */
 struct sim_desc {
     char name[SIM_MAX_NAME];
-    char uuid[SIM_MAX_NAME];   /* "" means a UUID from the hash of the description */
+    uint64_t text_hash;        /* of the fields in the text, without blanks */
+    char uuid[SIM_MAX_NAME];   /* "" means a UUID from text_hash */
     char serial[SIM_MAX_NAME]; /* "" means not reported */
     char driver[SIM_MAX_NAME]; /* "": "simulated" */
     uint64_t memory_bytes;
@@ -278,9 +276,6 @@ struct sim_desc {
 enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct sim_desc *out,
                            struct err *err);
 
-/* Writes the canonical text; returns `out`. `out_size` must be at least SIM_DESC_TEXT_BYTES. */
-char *sim_desc_print(const struct sim_desc *desc, char *out, size_t out_size);
-
 /* Returns the virtual range in bytes, or its default if the description has none. */
 uint64_t sim_desc_range(const struct sim_desc *desc);
 
@@ -302,6 +297,12 @@ void sim_kind_desc(const struct sim_desc *desc, enum memory_kind kind, uint32_t 
                    uint64_t range_bytes, struct sim_desc *out);
 
 /* Writes the identity of the simulated GPU `desc` (sim_gpu.c), the `twin`th (0, 1, ..) of its kind
- * on the node. The UUID is a hash of `desc` and `twin`, so it changes only if the description
- * changes. */
+ * on the node. The UUID is a hash of its text and `twin`, so it changes only if the text changes.
+ */
 void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_identity *out);
+
+struct gpu;
+struct gpu_options;
+/* Makes a GPU with this description and identity. The caller owns `*out` (gpu_close). */
+enum status sim_gpu_new(const struct sim_desc *desc, const struct gpu_identity *identity,
+                        const struct gpu_options *options, struct gpu **out, struct err *err);

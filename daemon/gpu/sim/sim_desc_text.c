@@ -1,9 +1,7 @@
-/* sim_desc_text.c: reads a description from text, and writes it. One table of fields serves both
- * directions, so a field cannot be read and not be written. Fields with their default value are not
- * printed, so a printed description is at most as long as the text that was read. */
+/* sim_desc_text.c: reads a description from text, by a table of fields. */
 #include "gpu/sim/sim_desc.h"
 
-#include "base/assert.h"
+#include "base/hash.h"
 #include "gpu/sim/sim_text.h"
 
 #include <ctype.h>
@@ -53,7 +51,6 @@ struct field {
 
 #define AT(member) offsetof(struct sim_desc, member)
 
-/* The order is the order of the printed text. */
 static const struct field fields[] = {
     {"name", NAME, {SIM_BYTES, AT(name), 0}, NULL},
     {"cc", NUMBER, {SIM_U32, AT(cc_major), MAX_CC}, NULL},
@@ -139,7 +136,7 @@ static const struct field fields[] = {
     {"", NAME, {SIM_U32, 0, 0}, NULL} /* the end */
 };
 
-enum { NOISE_WORDS = 3, PLAIN_BYTES = 64 /* more than the text of any default value */ };
+enum { NOISE_WORDS = 3 };
 static const char *const noise_words[NOISE_WORDS] = {
     [SIM_NOISE_NONE] = "none", [SIM_NOISE_UNIFORM] = "uniform:", [SIM_NOISE_GAUSS] = "gauss:"};
 
@@ -151,14 +148,13 @@ static void set_defaults(struct sim_desc *out)
     out->latency_cycles = DEFAULT_LATENCY_CYCLES;
     out->plateau_gbps = DEFAULT_PLATEAU_GBPS;
     out->seed = DEFAULT_SEED;
+    out->text_hash = HASH_START;
 }
 
 uint64_t sim_desc_range(const struct sim_desc *desc)
 {
     return desc->range_bytes ? desc->range_bytes : 4 * desc->memory_bytes;
 }
-
-/* ---- from text ---- */
 
 static enum status read_name(struct sim_cursor *c, char *out)
 {
@@ -253,11 +249,10 @@ static enum status read_sms(struct sim_cursor *c, bool ids, struct sim_desc *d)
 
 static enum status read_numbers(struct sim_cursor *c, const struct field *f, struct sim_desc *d)
 {
-    static const struct sim_desc zero;
     const enum status s = sim_text_number(c, &f->number, d);
     if (s != STATUS_OK)
         return s;
-    if (f->kind == PERIOD && !sim_text_differs(&f->number, d, &zero))
+    if (f->kind == PERIOD && *(const uint32_t *)(const void *)((char *)d + f->number.offset) == 0)
         return sim_text_fail(c, "the period must be at least one load");
     if (f[1].kind != SECOND)
         return STATUS_OK;
@@ -383,6 +378,7 @@ enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct
         const char *end = p + strcspn(p, blanks);
         struct sim_cursor c = {.at = p, .end = end, .field = p, .whole = text, .err = err};
         s = read_field(&c, &d, seen);
+        d.text_hash = hash_bytes(d.text_hash, p, (size_t)(end - p));
         p = end;
     }
     if (s == STATUS_OK)
@@ -390,92 +386,4 @@ enum status sim_desc_parse(const char *text, const struct sim_desc *base, struct
     if (s == STATUS_OK)
         memcpy(out, &d, sizeof d);
     return s;
-}
-
-/* ---- to text ---- */
-
-static void put_far_sms(struct sim_writer *w, const struct sim_desc *d)
-{
-    bool any = false;
-
-    for (uint32_t i = 0; i < d->sm_count; i++)
-        any = any || d->side_of_sm[i] == 1;
-    if (any)
-        sim_text_put_ids(w, d, d->side_of_sm, 1);
-}
-
-static void put_value(struct sim_writer *w, const struct field *f, const struct sim_desc *d)
-{
-    switch (f->kind) {
-    case NAME:
-        sim_text_put(w, "%s", (const char *)d + f->number.offset);
-        return;
-    case SMS:
-        sim_text_put(w, "%u", d->sm_count);
-        return;
-    case SMIDS:
-        sim_text_put_ids(w, d, NULL, 0);
-        return;
-    case LEVEL:
-        if (f->number.max < d->level_count)
-            sim_level_put(w, d, &d->levels[f->number.max]);
-        return;
-    case FAR_SMS:
-        put_far_sms(w, d);
-        return;
-    case CACHE:
-        sim_level_put_cache(
-            w, (const struct sim_level *)(const void *)((const char *)d + f->number.offset));
-        return;
-    case SHARED:
-        sim_shared_put(w, &d->shared);
-        return;
-    case CLUSTERS:
-        sim_clusters_put(w, &d->clusters);
-        return;
-    case GPCS:
-        if (sim_sharing_count(d, d->gpc_of_sm) > 1)
-            sim_sharing_put(w, d, d->gpc_of_sm);
-        return;
-    case KIND:
-        sim_kind_put(w, &d->kinds[f->number.max]);
-        return;
-    case NOISE:
-        sim_text_put(w, "%s", noise_words[d->noise]);
-        if (d->noise == SIM_NOISE_NONE)
-            return;
-        break;
-    default:
-        break;
-    }
-    sim_text_put_number(w, &f->number, d);
-    if (f[1].kind == SECOND) {
-        sim_text_put(w, "%s", f[1].key);
-        sim_text_put_number(w, &f[1].number, d);
-    }
-}
-
-char *sim_desc_print(const struct sim_desc *desc, char *out, size_t out_size)
-{
-    REACH_ASSERT(out_size >= SIM_DESC_TEXT_BYTES && desc->sm_count > 0);
-    const bool dense = desc->sm_ids[desc->sm_count - 1] == desc->sm_count - 1;
-    struct sim_desc plain;
-    struct sim_writer w = {.at = out, .left = out_size};
-
-    set_defaults(&plain);
-    for (uint32_t i = 0; i < FIELD_COUNT; i++) {
-        const struct sim_writer before = w;
-        char text[PLAIN_BYTES] = "";
-        struct sim_writer p = {.at = text, .left = sizeof text};
-        if (fields[i].kind == SECOND || (fields[i].kind == SMIDS && dense))
-            continue;
-        put_value(&p, &fields[i], &plain);
-        sim_text_put(&w, "%s%s=", w.at > out ? " " : "", fields[i].key);
-        const char *value = w.at;
-        put_value(&w, &fields[i], desc);
-        if (strcmp(value, text) == 0)
-            w = before; /* a field with its default value is not printed */
-    }
-    *w.at = '\0';
-    return out;
 }

@@ -35,11 +35,8 @@ static const char default_driver[] = "simulated";
 
 void sim_gpu_identity(const struct sim_desc *desc, uint32_t twin, struct gpu_identity *out)
 {
-    char text[SIM_DESC_TEXT_BYTES];
-    sim_desc_print(desc, text, sizeof text);
-    uint64_t a = hash_bytes(HASH_START, text, strlen(text));
-    a = hash_bytes(a, &twin, sizeof twin);
-    uint64_t b = hash_bytes(a, text, strlen(text));
+    const uint64_t a = hash_bytes(desc->text_hash, &twin, sizeof twin);
+    const uint64_t b = hash_bytes(a, &desc->text_hash, sizeof desc->text_hash);
 
     memset(out, 0, sizeof *out);
     (void)snprintf(out->uuid, sizeof out->uuid, "SIM-%08x-%04x-%04x-%04x-%012llx",
@@ -110,19 +107,6 @@ static enum status sim_list(const struct gpu_options *options, gpu_found_fn *fou
     return STATUS_OK;
 }
 
-/* Fills in the description and the identity of the GPU with this UUID. */
-static enum status find_gpu(const struct gpu_options *options, const char *uuid,
-                            struct sim_gpu *gpu, struct err *err)
-{
-    const char *const *texts = options->simulated;
-    for (uint32_t n = 0; texts && texts[n]; n++) {
-        enum status s = describe_nth(options, n, &gpu->desc, &gpu->identity, err);
-        if (s != STATUS_OK || strcmp(gpu->identity.uuid, uuid) == 0)
-            return s;
-    }
-    return err_set(err, STATUS_NOT_FOUND, "there is no simulated GPU with UUID %.64s", uuid);
-}
-
 static struct maybe_u32 known_if_given(uint32_t number)
 {
     return number > 0 ? KNOWN_U32(number) : UNKNOWN_U32(REASON_NOT_MEASURED);
@@ -176,31 +160,44 @@ static void sim_close(struct gpu *take)
     free(gpu);
 }
 
-static enum status sim_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
-                            struct err *err)
+enum status sim_gpu_new(const struct sim_desc *desc, const struct gpu_identity *identity,
+                        const struct gpu_options *options, struct gpu **out, struct err *err)
 {
-    struct sim_gpu *gpu = calloc(1, sizeof *gpu);
+    struct sim_gpu *gpu;
+    if (options->idle_only && desc->neighbor_loads > 0)
+        return err_set(err, STATUS_GPU_BUSY, "the GPU is in use by a simulated neighbor");
+    gpu = calloc(1, sizeof *gpu);
     if (!gpu)
         return err_no_memory(err, "a simulated GPU");
     gpu->base.ops = &sim_gpu_ops;
-
-    enum status s = find_gpu(options, uuid, gpu, err);
-    if (s == STATUS_OK && options->idle_only && gpu->desc.neighbor_loads > 0)
-        s = err_set(err, STATUS_GPU_BUSY, "the GPU is in use by a simulated neighbor");
-    if (s != STATUS_OK)
-        goto out;
+    gpu->desc = *desc;
+    gpu->identity = *identity;
     set_limits(gpu, options);
     gpu->machine = sim_machine_new(&gpu->desc);
     if (!gpu->machine) {
-        s = err_no_memory(err, "the MMU of a simulated GPU");
-        goto out;
+        sim_close(&gpu->base);
+        return err_no_memory(err, "the MMU of a simulated GPU");
     }
     *out = &gpu->base;
-    gpu = NULL;
-out:
-    if (gpu)
-        sim_close(&gpu->base);
-    return s;
+    return STATUS_OK;
+}
+
+/* Opens the GPU with this UUID. */
+static enum status sim_open(const struct gpu_options *options, const char *uuid, struct gpu **out,
+                            struct err *err)
+{
+    const char *const *texts = options->simulated;
+    struct gpu_identity id;
+    struct sim_desc desc;
+    for (uint32_t n = 0; texts && texts[n]; n++) {
+        enum status s = describe_nth(options, n, &desc, &id, err);
+        if (s == STATUS_OK && strcmp(id.uuid, uuid) == 0)
+            s = sim_gpu_new(&desc, &id, options, out, err);
+        else if (s == STATUS_OK)
+            continue;
+        return s;
+    }
+    return err_set(err, STATUS_NOT_FOUND, "there is no simulated GPU with UUID %.64s", uuid);
 }
 
 static void sim_describe(const struct gpu *gpu, struct gpu_identity *identity,

@@ -1,6 +1,6 @@
-/* sim_kind.c: reads and writes the text of other kinds of memory of a simulated GPU, and describes
- * each kind as a separate GPU. That GPU has two levels of translation, one for each group of SMs
- * and one for the whole GPU. One walker behind them serves all misses. */
+/* sim_kind.c: reads the text of other kinds of memory of a simulated GPU, and describes each kind as
+ * a separate GPU. That GPU has two levels of translation, one for each group of SMs and one for the
+ * whole GPU. One walker behind them serves all misses. */
 #include "gpu/sim/sim_text.h"
 
 #include <string.h>
@@ -41,14 +41,6 @@ enum status sim_kind_read(struct sim_cursor *c, struct sim_kind *out)
     if (out->entry_bytes < MIN_ENTRY_BYTES)
         return sim_text_fail(c, "an entry must translate at least 4K");
     return STATUS_OK;
-}
-
-void sim_kind_put(struct sim_writer *w, const struct sim_kind *kind)
-{
-    if (kind->gbps > 0)
-        sim_text_put_parts(w, numbers, NUMBERS, kind);
-    else if (kind->refused != REASON_NONE)
-        sim_text_put(w, "%s", reason_slug(kind->refused));
 }
 
 /* Returns the level whose groups the table of a group follows: the last level that is not shared by

@@ -1,4 +1,4 @@
-/* sim_level.c: reads and writes one level in the text of a simulated GPU:
+/* sim_level.c: reads one level in the text of a simulated GPU:
  * "65@2M/0,5:1,6;sets=17+8x6". */
 #include "gpu/sim/sim_text.h"
 
@@ -12,7 +12,7 @@ enum { MAX_WALKERS = 4096, MAX_MISS_NS = 1000000, MIN_ENTRY_BYTES = 4096, MIN_LI
 
 static const struct sim_number entry_bytes = {SIM_BYTES, AT(entry_bytes), 0};
 
-/* Options with a number, printed in this order if they differ from their default. */
+/* Options with a number. */
 static const struct {
     const char *key;
     struct sim_number number;
@@ -24,9 +24,8 @@ static const struct {
     {"miss_ns=", {SIM_F64, AT(miss_ns), MAX_MISS_NS}},
     {"walkers=", {SIM_U32, AT(walkers), MAX_WALKERS}},
 };
-enum { PRINTED_BEFORE_SETS = 1 }; /* number of options printed before the sets */
 
-/* Options with a word. 0 is the default of each. */
+/* Options with a word. */
 static const struct {
     const char *text;
     size_t offset;
@@ -34,8 +33,6 @@ static const struct {
 } choices[] = {{"policy=lru", AT(policy), SIM_LRU},   {"policy=random", AT(policy), SIM_RANDOM},
                {"policy=fifo", AT(policy), SIM_FIFO}, {"hash=mod", AT(hash), SIM_HASH_MOD},
                {"hash=xor", AT(hash), SIM_HASH_XOR},  {"hash=skew", AT(hash), SIM_HASH_SKEW}};
-
-static const char cycle_key[] = "policy=cycle:";
 
 static const struct sim_level plain = {.walkers = 1, .sectors = 1};
 
@@ -177,7 +174,7 @@ static enum status read_option(struct sim_cursor *c, struct sim_level *l)
 {
     if (sim_text_skip(c, "sets="))
         return read_sets(c, l);
-    if (sim_text_skip(c, cycle_key))
+    if (sim_text_skip(c, "policy=cycle:"))
         return read_cycle(c, l);
     for (size_t i = 0; i < COUNT(numbers); i++)
         if (sim_text_skip(c, numbers[i].key))
@@ -280,91 +277,4 @@ enum status sim_level_read(struct sim_cursor *c, struct sim_desc *d, uint32_t in
     if (s == STATUS_OK && index == d->level_count)
         d->level_count++;
     return s;
-}
-
-/* Returns the K of "groups of K in a row", or 0 if the groups have another form. */
-static uint32_t group_size(const struct sim_desc *d, const uint16_t *of_sm)
-{
-    uint32_t k = 1; /* the first SM is always in the first group */
-    while (k < d->sm_count && of_sm[k] == 0)
-        k++;
-    for (uint32_t i = 0; i < d->sm_count; i++) {
-        if (of_sm[i] != i / k)
-            return 0;
-    }
-    return k;
-}
-
-void sim_sharing_put(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of_sm)
-{
-    const uint32_t k = group_size(d, of_sm);
-    if (k == 1 || k == d->sm_count) {
-        sim_text_put(w, k == 1 ? "sm" : "gpu");
-    } else if (k > 0) {
-        sim_text_put(w, "%u", k);
-    } else {
-        for (uint32_t g = 0; g < sim_sharing_count(d, of_sm); g++) {
-            sim_text_put(w, g > 0 ? ":" : "");
-            sim_text_put_ids(w, d, of_sm, g);
-        }
-    }
-}
-
-static void put_sets(struct sim_writer *w, const struct sim_level *l)
-{
-    if (l->run_count == 1 && l->runs[0].count == 1)
-        return;
-    for (uint32_t r = 0; r < l->run_count; r++) {
-        sim_text_put(w, "%s%u", r > 0 ? "+" : ";sets=", l->runs[r].ways);
-        if (l->runs[r].count > 1)
-            sim_text_put(w, "x%u", l->runs[r].count);
-    }
-}
-
-static void put_choices(struct sim_writer *w, const struct sim_level *l)
-{
-    for (size_t i = 0; i < COUNT(choices); i++) {
-        uint32_t value;
-        memcpy(&value, (const char *)l + choices[i].offset, sizeof value);
-        if (value != 0 && value == choices[i].value)
-            sim_text_put(w, ";%s", choices[i].text);
-    }
-    for (uint32_t i = 0; l->policy == SIM_CYCLE && i < l->cycle_count; i++)
-        sim_text_put(w, i > 0 ? ",%u" : ";policy=cycle:%u", l->cycle[i]);
-}
-
-static void put_options(struct sim_writer *w, const struct sim_level *l)
-{
-    for (size_t i = 0; i < COUNT(numbers); i++) {
-        if (i == PRINTED_BEFORE_SETS) {
-            put_sets(w, l);
-            put_choices(w, l);
-        }
-        if (!sim_text_differs(&numbers[i].number, l, &plain))
-            continue;
-        sim_text_put(w, ";%s", numbers[i].key);
-        sim_text_put_number(w, &numbers[i].number, l);
-    }
-}
-
-static void put_entries(struct sim_writer *w, const struct sim_level *l)
-{
-    sim_text_put(w, "%u@", l->entries);
-    sim_text_put_number(w, &entry_bytes, l);
-}
-
-void sim_level_put_cache(struct sim_writer *w, const struct sim_level *l)
-{
-    if (l->entries == 0)
-        return;
-    put_entries(w, l);
-    put_options(w, l);
-}
-
-void sim_level_put(struct sim_writer *w, const struct sim_desc *d, const struct sim_level *l)
-{
-    put_entries(w, l);
-    sim_text_put(w, "/");
-    sim_sharing_put(w, d, l->instance_of_sm);
-    put_options(w, l);
 }

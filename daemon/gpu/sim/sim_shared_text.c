@@ -1,4 +1,4 @@
-/* sim_shared_text.c: reads and writes the text of shared memory and clusters of a simulated GPU. */
+/* sim_shared_text.c: reads the text of shared memory and clusters of a simulated GPU. */
 #include "gpu/probe.h"
 #include "gpu/sim/sim_text.h"
 
@@ -44,12 +44,6 @@ enum status sim_shared_read(struct sim_cursor *c, struct sim_shared *out)
     return STATUS_OK;
 }
 
-void sim_shared_put(struct sim_writer *w, const struct sim_shared *shared)
-{
-    if (shared->latency_cycles > 0)
-        sim_text_put_parts(w, shared_parts, COUNT(shared_parts), shared);
-}
-
 enum status sim_clusters_read(struct sim_cursor *c, struct sim_clusters *out)
 {
     memset(out, 0, sizeof *out);
@@ -58,10 +52,4 @@ enum status sim_clusters_read(struct sim_cursor *c, struct sim_clusters *out)
     if (s == STATUS_OK && (out->largest < 2 || !(out->bytes_per_cycle > 0)))
         return sim_text_fail(c, "a cluster must have at least two SMs, and a speed");
     return s;
-}
-
-void sim_clusters_put(struct sim_writer *w, const struct sim_clusters *clusters)
-{
-    if (clusters->largest > 0)
-        sim_text_put_parts(w, cluster_parts, COUNT(cluster_parts), clusters);
 }

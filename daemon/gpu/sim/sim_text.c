@@ -1,16 +1,13 @@
 /* sim_text.c: see sim_text.h. The cursor never moves past its field. */
 #include "gpu/sim/sim_text.h"
 
-#include "base/assert.h"
 #include "base/units.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NUMBER_CHARS = 40, MAX_DIGITS = 17 };
+enum { MAX_NUMBER_CHARS = 40 };
 
 enum status sim_text_fail(const struct sim_cursor *c, const char *what)
 {
@@ -84,7 +81,7 @@ static enum status read_f64(struct sim_cursor *c, double max, double *out)
     if (*end != '\0' || !(v >= 0 && v <= max))
         return sim_text_fail(c, "not a number, negative or too large");
     c->at += strlen(digits);
-    *out = fabs(v); /* "-0" is printed as nothing and would differ when read back */
+    *out = v;
     return STATUS_OK;
 }
 
@@ -121,72 +118,4 @@ enum status sim_text_parts(struct sim_cursor *c, const struct sim_part *parts, s
             return s;
     }
     return STATUS_OK;
-}
-
-void sim_text_put(struct sim_writer *w, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(w->at, w->left, format, args);
-    va_end(args);
-    REACH_ASSERT(n >= 0 && (size_t)n < w->left);
-    w->at += n;
-    w->left -= (size_t)n;
-}
-
-void sim_text_put_number(struct sim_writer *w, const struct sim_number *n, const void *object)
-{
-    const void *slot = (const char *)object + n->offset;
-    char text[MAX_NUMBER_CHARS] = "";
-    double v;
-
-    if (n->type == SIM_U32) {
-        sim_text_put(w, "%u", *(const uint32_t *)slot);
-    } else if (n->type == SIM_U64) {
-        sim_text_put(w, "%llu", (unsigned long long)*(const uint64_t *)slot);
-    } else if (n->type == SIM_BYTES) {
-        sim_text_put(w, "%s", units_print_bytes(*(const uint64_t *)slot, text, sizeof text));
-    } else {
-        /* Writes the shortest text that strtod reads back as exactly the same number. */
-        memcpy(&v, slot, sizeof v);
-        for (int digits = 6; digits <= MAX_DIGITS && (!text[0] || strtod(text, NULL) != v);
-             digits++)
-            (void)snprintf(text, sizeof text, "%.*g", digits, v);
-        sim_text_put(w, "%s", text);
-    }
-}
-
-void sim_text_put_parts(struct sim_writer *w, const struct sim_part *parts, size_t count,
-                        const void *object)
-{
-    for (size_t i = 0; i < count; i++) {
-        sim_text_put(w, "%s", parts[i].before);
-        sim_text_put_number(w, &parts[i].number, object);
-    }
-}
-
-void sim_text_put_ids(struct sim_writer *w, const struct sim_desc *d, const uint16_t *of,
-                      uint16_t group)
-{
-    const char *comma = "";
-    for (uint32_t i = 0, j; i < d->sm_count; i = j + 1) {
-        j = i;
-        if (of && of[i] != group)
-            continue;
-        while (j + 1 < d->sm_count && d->sm_ids[j + 1] == d->sm_ids[j] + 1 &&
-               (!of || of[j + 1] == group))
-            j++;
-        if (j < i + 2)
-            j = i;
-        sim_text_put(w, "%s%u", comma, d->sm_ids[i]);
-        if (j > i)
-            sim_text_put(w, "-%u", d->sm_ids[j]);
-        comma = ",";
-    }
-}
-
-bool sim_text_differs(const struct sim_number *n, const void *a, const void *b)
-{
-    const size_t size = n->type == SIM_U32 ? sizeof(uint32_t) : sizeof(uint64_t);
-    return memcmp((const char *)a + n->offset, (const char *)b + n->offset, size) != 0;
 }
