@@ -1,27 +1,12 @@
 /* sim_profiles.h: simulated GPUs by name, for example k80 and h200. Each is a description like in
- * sim_desc.h, with the source of every number in it. */
+ * sim_desc.h. docs/simulated-gpus.md has the source of every number in it. */
 #pragma once
 
 #include "gpu/sim/sim_desc.h"
 
-enum sim_evidence {
-    SIM_PUBLISHED = 0, /* published in a paper or a data sheet */
-    SIM_MEASURED,      /* measured on hardware by this project */
-    SIM_GUESS          /* made up to complete the model; not to be quoted */
-};
-
-/* The source of one field's value, or of a part of it. */
-struct sim_source {
-    const char *field; /* "l2", or "l2.sets" for one option of it, or several: "noise latency" */
-    enum sim_evidence evidence;
-    const char *text;
-};
-
 struct sim_profile {
     const char *name;
     const char *description; /* for sim_desc_parse */
-    const struct sim_source *sources;
-    uint32_t source_count;
 };
 
 /* Returns all profiles, in the order of their age. */
