@@ -199,9 +199,7 @@ static void judge_time(struct report_row *row, const struct sums *sums)
     } else if (ratio <= 1 + REPORT_TOLERANCE && ratio >= 1 / (1 + REPORT_TOLERANCE)) {
         row->verdict = REPORT_LIMITED;
         set_options(row, sums, (double)row->kernel->time_ns);
-        row->at_most = ratio > 1 + REPORT_PRECISION;
-        if (row->at_most)
-            row->costs = row->measured_ns / row->in_reach_ns;
+        row->costs = fmax(row->measured_ns / row->in_reach_ns, 1);
     } else {
         row->verdict = ratio >= 1 + 1 / REPORT_TOLERANCE ? REPORT_HIDDEN : REPORT_UNEXPLAINED;
     }

@@ -26,11 +26,6 @@ const char *report_verdict_name(enum report_verdict verdict); /* "limited", "une
 /* The largest difference between the predicted and the measured time of a limited kernel. */
 #define REPORT_TOLERANCE 0.25
 
-/* A limited kernel whose measured time exceeds the predicted time by more than this share has
- * another limit close to translation, of unknown length. Predictions of kernels that only memory
- * and translation limit are this precise (docs/profile.md). */
-#define REPORT_PRECISION 0.05
-
 enum { REPORT_NOTE_BYTES = 320 };
 
 struct report_option {
@@ -52,9 +47,10 @@ struct report_row {
     enum report_verdict verdict;
     bool has_times; /* whether the following numbers are set */
     double misses;  /* share of the random accesses that miss every level */
-    double costs;   /* predicted time divided by the time within the reach */
-    bool at_most; /* whether another limit remains within the reach: `costs` is an upper bound, and
-                     has the measured time instead of the predicted one */
+    /* Time divided by the predicted time within the reach: the measured time of a limited kernel,
+     * otherwise the predicted one. An upper bound, because translation can hide other limits that
+     * remain within the reach. */
+    double costs;
     double predicted_ns, in_reach_ns, translation_ns;
     double measured_ns;    /* of the same launches; 0 means unknown */
     bool partial;          /* recordings have ended before their launches, so more is touched */

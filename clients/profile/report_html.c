@@ -51,7 +51,7 @@ static const char columns[] =
     "<table>\n"
     "<thead><tr><th>kernel</th><th class=\"number\">launches</th><th class=\"number\">time</th>"
     "<th>share of time</th><th>touches</th><th class=\"number\">misses"
-    "</th><th class=\"number\">costs</th><th>instead</th></tr></thead>\n"
+    "</th><th class=\"number\">costs up to</th><th>instead</th></tr></thead>\n"
     "<tbody>\n";
 
 static void print_escaped(const char *text, FILE *out)

@@ -61,8 +61,6 @@ static void write_row(struct json_writer *t, const struct report_row *row)
     if (row->has_times) {
         json_writer_figure_maybe(t, "misses", KNOWN_F64(row->misses));
         json_writer_figure_maybe(t, "costs", KNOWN_F64(row->costs));
-        if (row->at_most)
-            json_writer_bool(t, "costs_at_most", true);
         write_u64(t, "predicted_ns", row->predicted_ns);
         write_u64(t, "in_reach_ns", row->in_reach_ns);
         write_u64(t, "measured_ns", row->measured_ns);

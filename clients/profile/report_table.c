@@ -30,7 +30,7 @@ static void print_row(const struct report_row *row, FILE *out)
     char costs[REPORT_CELL_BYTES];
     char instead[REPORT_CELL_BYTES];
 
-    (void)fprintf(out, "%-*s %10llu %6s  %-*s %6s %7s  %s\n", NAME_WIDTH,
+    (void)fprintf(out, "%-*s %10llu %6s  %-*s %6s %11s  %s\n", NAME_WIDTH,
                   cut(row->name, NAME_WIDTH, name), (unsigned long long)row->kernel->launches,
                   report_text_time(row, time), TOUCHES_WIDTH, report_text_touches(row, touches),
                   report_text_misses(row, misses), report_text_costs(row, costs),
@@ -42,8 +42,8 @@ static void print_section(const struct report_section *section, FILE *out)
     char text[REPORT_CELL_BYTES];
 
     (void)fprintf(out, "%s\n", report_text_title(section, text));
-    (void)fprintf(out, "%-*s %10s %6s  %-*s %6s %7s  %s\n", NAME_WIDTH, "kernel", "launches",
-                  "time", TOUCHES_WIDTH, "touches", "misses", "costs", "instead");
+    (void)fprintf(out, "%-*s %10s %6s  %-*s %6s %11s  %s\n", NAME_WIDTH, "kernel", "launches",
+                  "time", TOUCHES_WIDTH, "touches", "misses", "costs up to", "instead");
     for (uint32_t i = 0; i < section->row_count; i++)
         print_row(&section->rows[i], out);
     if (report_text_advice(section, text)[0])

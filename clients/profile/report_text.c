@@ -81,7 +81,7 @@ char *report_text_costs(const struct report_row *row, char *out)
 {
     out[0] = '\0';
     if (row->has_times && row->verdict != REPORT_UNEXPLAINED && row->verdict != REPORT_UNKNOWN)
-        append(out, "%s%.1fx", row->at_most ? "<=" : "",
+        append(out, "%.1fx",
                row->verdict == REPORT_LIMITED || row->verdict == REPORT_UNTIMED ? row->costs : 1);
     return out;
 }

@@ -148,8 +148,8 @@ class Advice(typing.NamedTuple):
 
 
 class Row(typing.NamedTuple):
-    """A kernel of the report. Times are of a launch. `factor` is the number of times a launch is slower than in reach,
-    or at most this number. Unknown numbers are None."""
+    """A kernel of the report. Times are of a launch. A launch is at most `factor` times slower than in reach. Unknown
+    numbers are None."""
 
     symbol: str
     name: str
@@ -157,7 +157,6 @@ class Row(typing.NamedTuple):
     predicted_ms: typing.Optional[float]
     measured_ms: typing.Optional[float]
     factor: typing.Optional[float]
-    at_most: bool
     advice: typing.List[Advice]
 
     @property
@@ -183,7 +182,7 @@ def row_of_json(kernel, traced):
 
     advice = [Advice(option["kind"], option["strategy"], option.get("factor")) for option in kernel["options"]]
     return Row(kernel["symbol"], kernel["kernel"], kernel["verdict"], of_launch("predicted_ns"),
-               of_launch("measured_ns"), kernel.get("costs"), kernel.get("costs_at_most", False), advice)
+               of_launch("measured_ns"), kernel.get("costs"), advice)
 
 
 def row_of(found, recorded):
