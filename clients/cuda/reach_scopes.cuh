@@ -21,7 +21,8 @@
 /* ---- predicates --------------------------------------------------------------------------------
  */
 
-/* A predicate that is true for the items of one scope, for algorithms that take a predicate. */
+/* A predicate that is true for the items of one scope (reach_pass_items), for algorithms that take
+ * a predicate. */
 struct reach_in_scope {
     struct reach_items items;
 
@@ -44,13 +45,7 @@ template <class ItemOf> struct reach_key_in_scope {
     }
 };
 
-/* Returns the predicate of items of `item_bytes` in allocation `i`. */
-static inline reach_in_scope reach_scope_test(const reach_pass &pass, uint64_t item_bytes,
-                                              uint32_t i = 0)
-{
-    return {reach_pass_items(&pass, i, item_bytes)};
-}
-
+/* Returns the predicate of keys whose items have `item_bytes` in allocation `i`. */
 template <class ItemOf>
 static inline reach_key_in_scope<ItemOf>
 reach_scope_test_of(const reach_pass &pass, uint64_t item_bytes, ItemOf item_of, uint32_t i = 0)
@@ -72,34 +67,6 @@ static inline cudaError_t reach_for_each_scope(const reach_scopes &scopes, Launc
         launch(reach_scopes_pass(&scopes, s));
         result = cudaGetLastError();
     }
-    return result;
-}
-
-/* Calls work(i, pass), a functor or lambda of the device, for all i in [0, count). */
-template <class Work>
-__global__ void reach_scope_kernel(const __grid_constant__ reach_pass pass, uint64_t count,
-                                   Work work)
-{
-    const uint64_t step = (uint64_t)gridDim.x * blockDim.x;
-    for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
-        work(i, pass);
-}
-
-/* Calls work(i, pass) on the device for all i in [0, count), once per scope. Launches `blocks` of
- * `threads`; with fewer than count / threads blocks each thread processes several values of i. */
-template <class Work>
-static inline cudaError_t reach_for_each_in_scopes(const reach_scopes &scopes, uint64_t count,
-                                                   Work work, uint32_t blocks, uint32_t threads,
-                                                   cudaStream_t stream)
-{
-    cudaLaunchConfig_t config = {};
-    cudaError_t result = scopes.scope_count ? cudaSuccess : cudaErrorInvalidValue;
-    config.gridDim = dim3(blocks);
-    config.blockDim = dim3(threads);
-    config.stream = stream;
-    for (uint32_t s = 0; s < scopes.scope_count && result == cudaSuccess; s++)
-        result = cudaLaunchKernelEx(&config, reach_scope_kernel<Work>,
-                                    reach_scopes_pass(&scopes, s), count, work);
     return result;
 }
 

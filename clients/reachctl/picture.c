@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 512, ATTRIBUTES_BYTES = 256, MARGIN = 24 };
+enum { TEXT_BYTES = 512, MARGIN = 24 };
 
 #define INK    "fill=\"#1a1f24\""
 #define QUIET  "fill=\"#59636e\"" /* a contrast of 6 : 1 on white */
