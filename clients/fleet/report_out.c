@@ -4,6 +4,7 @@
 #include "clients/fleet/report_out.h"
 
 #include "base/json_writer.h"
+#include "base/text.h"
 #include "build/gen/fleet_page.h"
 
 #include <inttypes.h>
@@ -58,7 +59,7 @@ static void put_terminal(FILE *out, const char *text)
 
 static void put_entity(FILE *out, char c)
 {
-    fputs(c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : "&quot;", out);
+    text_put_xml(out, (char[]){c, '\0'});
 }
 
 static void put_markup(FILE *out, char c)

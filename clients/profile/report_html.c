@@ -2,6 +2,7 @@
  * share that the fastest option saves. */
 #include "clients/profile/report_html.h"
 
+#include "base/text.h"
 #include "clients/profile/report_text.h"
 
 #include <errno.h>
@@ -54,32 +55,10 @@ static const char columns[] =
     "</th><th class=\"number\">costs up to</th><th>instead</th></tr></thead>\n"
     "<tbody>\n";
 
-static void print_escaped(const char *text, FILE *out)
-{
-    for (; *text; text++) {
-        switch (*text) {
-        case '<':
-            (void)fputs("&lt;", out);
-            break;
-        case '>':
-            (void)fputs("&gt;", out);
-            break;
-        case '&':
-            (void)fputs("&amp;", out);
-            break;
-        case '"':
-            (void)fputs("&quot;", out);
-            break;
-        default:
-            (void)fputc(*text, out);
-        }
-    }
-}
-
 static void print_element(const char *begin, const char *text, const char *end, FILE *out)
 {
     (void)fputs(begin, out);
-    print_escaped(text, out);
+    text_put_xml(out, text);
     (void)fputs(end, out);
 }
 

@@ -44,11 +44,7 @@ __attribute__((format(printf, 1, 0))) static void put_text(const char *format, v
 
     (void)vsnprintf(text, sizeof(text), format, arguments);
     text_sanitize(text);
-    for (const char *c = text; *c; c++)
-        *c == '<'   ? fputs("&lt;", stdout)
-        : *c == '>' ? fputs("&gt;", stdout)
-        : *c == '&' ? fputs("&amp;", stdout)
-                    : putchar(*c);
+    text_put_xml(stdout, text);
 }
 
 /* Writes an element that contains a text. */

@@ -33,3 +33,13 @@ void text_sanitize(char *text)
         i += n ? n : 1;
     }
 }
+
+void text_put_xml(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        *text == '<'   ? fputs("&lt;", out)
+        : *text == '>' ? fputs("&gt;", out)
+        : *text == '&' ? fputs("&amp;", out)
+        : *text == '"' ? fputs("&quot;", out)
+                       : fputc(*text, out);
+}
