@@ -207,30 +207,45 @@ static void score_pages(const struct observation *o, uint32_t p, const struct no
 
 /* Returns the additional cycles of pages of the reference that still hit in this larger footprint.
  * The pages are the same, so their distance cancels. Longer hits mean that a nearer level overflows
- * here. */
+ * here. If the reference has few pages, more laps count, unless most of their loads miss: some
+ * misses look like hits. */
 static double shift_of(const struct observation *o, uint32_t p, const struct noise *noise)
 {
     double differences[PROBE_MAX_SAMPLES];
     const uint32_t *before = observation_chase(o, 0);
     const uint32_t *now = observation_chase(o, p);
+    const uint64_t first_lap = o->spec.points[0];
+    const uint64_t pages = o->spec.points[p];
+    size_t loads = 0;
     size_t n = 0;
-    for (uint32_t page = 0; page < o->spec.points[0] && page < o->spec.samples; page++)
-        if (before[page] <= noise->threshold && now[page] <= noise->threshold)
-            differences[n++] = (double)now[page] - (double)before[page];
-    return n >= FEWEST_SHIFTED ? stats_median_f64(differences, n) : 0;
+    REACH_ASSERT(pages > 0);
+    for (uint32_t k = 0; k < o->spec.samples && (loads < first_lap || n < FEWEST_SHIFTED); k++) {
+        const uint64_t page = k % pages;
+        if (page >= first_lap)
+            continue;
+        loads++;
+        if (before[page] <= noise->threshold && now[k] <= noise->threshold)
+            differences[n++] = (double)now[k] - (double)before[page];
+    }
+    if (n < FEWEST_SHIFTED || (loads > first_lap && 2 * n < loads))
+        return 0;
+    return stats_median_f64(differences, n);
 }
 
 /* Misses have noise of their own, which the reference does not show: some misses are as quick as a
  * slow hit. Half of all hits are no slower than their median. If hardly any load is as quick as the
- * median, the loads that look like hits are misses. The hits are then twice the number of quick
- * loads. */
+ * median, the loads that look like hits are misses, and even more loads lie just beyond the
+ * threshold. The hits are then twice the number of quick loads. Hits that are slower for another
+ * reason, such as a change of the SM clock between two points, lie apart from the misses. */
 static double share_of_misses(const struct observation *o, uint32_t p, const struct noise *noise,
                               double slow, double expected)
 {
     const double n = o->spec.samples;
     const double quick = n - sweep_share_above(o, p, noise->hit) * n;
+    const double near = noise->threshold + (noise->threshold - noise->hit) / 2;
+    const double just_slow = slow - sweep_share_above(o, p, near) * n;
 
-    if (2 * quick < (n - slow) / FEWEST_QUICK_PART)
+    if (2 * quick < (n - slow) / FEWEST_QUICK_PART && just_slow > n - slow)
         return 1 - 2 * quick / n;
     return fmax(slow - expected, 0) / n;
 }
