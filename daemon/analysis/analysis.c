@@ -90,6 +90,8 @@ static void fill_levels(const struct observation_set *set, const struct structur
             confirm_saturation(set, &s->levels[k], 0, &again) != CONFIRMATION_DONE)
             level->saturation_bytes = UNKNOWN_U64(REASON_DISAGREEMENT);
         level->miss_penalty_cycles = levels_penalty(&s->levels[k]);
+        if (confirm_penalty(set, &s->levels[k], 0, &again) != CONFIRMATION_DONE)
+            level->miss_penalty_cycles = UNKNOWN_F64(REASON_DISAGREEMENT);
         level->shared_by = s->shared_by[k];
         if (level->shared_by == SHARED_GROUP)
             level->sharing = s->sharing[k].found;

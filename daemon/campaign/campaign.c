@@ -249,7 +249,9 @@ static enum status schedule_confirmations(const struct phase *p, struct campaign
             out->spec_count +=
                 confirm_test(p->set, &s->levels[k], p->sm, &out->specs[out->spec_count]);
         if (confirm_saturation(p->set, &s->levels[k], p->sm, &out->specs[out->spec_count]) ==
-            CONFIRMATION_OPEN)
+                CONFIRMATION_OPEN ||
+            confirm_penalty(p->set, &s->levels[k], p->sm, &out->specs[out->spec_count]) ==
+                CONFIRMATION_OPEN)
             out->spec_count += 1;
         if (row)
             out->specs[out->spec_count++] = row->spec;

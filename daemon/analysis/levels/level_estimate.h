@@ -52,6 +52,9 @@ struct level_estimate {
     uint32_t sat_votes;
     bool sat_refuted;            /* a footprint had hits in one walk and none in another */
     double onset_penalty_cycles; /* cost of the first misses; 0 if they are too few or too noisy */
+    /* Number of observations that show onset_penalty_cycles, or penalty_cycles if it is 0; at least
+     * up to the number that is required. */
+    uint32_t penalty_votes;
     /* lo_pages and hi_pages are neighbors without contradiction, so lo_pages is the number of
      * entries. If false, the two only serve to choose other probes. */
     bool counted;

@@ -49,6 +49,7 @@ enum {
 #define LARGE_MISSES           0.95
 #define MOST_OVERLAP           0.05 /* largest overlap with which shares are exact to a twentieth */
 #define PENALTY_SHARE          0.2
+#define MOSTLY_MISSES          0.75 /* share of misses with which the median is a miss */
 #define MOST_NOISE_FOR_PENALTY 0.04
 /* distance of the quartiles of a normal distribution, in sigmas */
 #define QUARTILES_OF_SIGMA 1.349
@@ -330,15 +331,22 @@ static uint64_t refuted_pages(const struct observation_set *set, const struct le
     return most;
 }
 
+/* The cost of a miss in one refinement. */
+struct penalty {
+    uint64_t pages; /* pages of the footprint with these misses */
+    double cycles;
+    bool rough; /* from medians of all loads: it may only confirm another one */
+    struct evidence evidence;
+};
+
 /* The result of all refinements of a level. */
 struct tally {
     uint64_t refuted;      /* pages that fit in a confirmation */
     uint64_t most_fitting; /* most pages that fit, regardless of other results */
     uint64_t fewest_certain;
     bool shifted;
-    uint64_t penalty_pages; /* pages of the point that gave penalty_cycles; 0 before the first */
-    double penalty_cycles;
-    struct evidence penalty_evidence;
+    struct penalty penalties[PROBE_MAX_POINTS]; /* one of each refinement */
+    uint32_t penalty_count;
     uint64_t undecided[PROBE_MAX_POINTS];
     uint32_t undecided_count;
     double pairs, changes, if_lru, if_chance;
@@ -416,21 +424,26 @@ static bool page_median(const struct observation *o, uint32_t p, uint64_t page, 
     return true;
 }
 
-/* Reads the cost of misses in the smallest footprint with enough of them, so that no farther level
- * contributes. Pages of the reference that miss now are compared with themselves. Noise must
- * confuse few loads, otherwise slow loads are not the misses. There must be enough loads for a
- * precision of a twentieth, or of two cycles. */
-static void read_penalty(const struct observation *o, uint32_t p, const struct point *point,
-                         const struct noise *noise, struct tally *tally)
+/* Returns the required precision of a penalty, in cycles. */
+static double precision_of(double penalty_cycles)
+{
+    return fmax(PENALTY_CYCLES, PENALTY_PART * penalty_cycles);
+}
+
+/* Reads the cost of misses in a footprint with enough of them. Pages of the reference that miss now
+ * are compared with themselves. Noise must confuse few loads, otherwise slow loads are not the
+ * misses. There must be enough loads for a precision of a twentieth, or of two cycles. Returns
+ * false if the cost is not known this precisely. */
+static bool read_penalty(const struct observation *o, uint32_t p, const struct point *point,
+                         const struct noise *noise, struct penalty *out)
 {
     double differences[PROBE_MAX_SAMPLES];
     const uint64_t pages = o->spec.points[p];
     const double laps = fmax(1, fmin((double)o->spec.samples / (double)pages, REFINE_MOST_LAPS));
     size_t n = 0;
     if (point->miss_share < PENALTY_SHARE || noise->slow_if_hit > MOST_NOISE_FOR_PENALTY ||
-        noise->fast_if_miss > MOST_NOISE_FOR_PENALTY ||
-        (tally->penalty_pages && pages >= tally->penalty_pages))
-        return;
+        noise->fast_if_miss > MOST_NOISE_FOR_PENALTY)
+        return false;
     for (uint32_t page = 0; page < o->spec.points[0] && page < o->spec.samples; page++) {
         double before;
         double now;
@@ -439,34 +452,91 @@ static void read_penalty(const struct observation *o, uint32_t p, const struct p
             differences[n++] = now - before;
     }
     if (n < FEWEST_DIFFERENCES)
-        return;
+        return false;
     const double penalty = stats_median_f64(differences, n);
     const double error =
         ERROR_OF_MEDIAN * noise->sigma / sqrt((double)n * fmax(1, laps * point->miss_share));
-    const double precision = fmax(PENALTY_CYCLES, PENALTY_PART * penalty);
     /* If the differences are of two kinds, another level hits in one walk and misses in the
      * other. */
     const double halves = stats_quantile_f64(differences, n, 0.75) - penalty;
-    if (3 * error > precision || halves > 2 * precision)
-        return;
-    tally->penalty_evidence =
-        evidence_make(EVIDENCE_REFINE, n,
-                      1 - fmax(noise->slow_if_hit, noise->fast_if_miss) / MOST_NOISE_FOR_PENALTY);
-    tally->penalty_pages = pages;
-    tally->penalty_cycles = penalty;
+    if (3 * error > precision_of(penalty) || halves > 2 * precision_of(penalty))
+        return false;
+    *out = (struct penalty){.pages = pages,
+                            .cycles = penalty,
+                            .evidence =
+                                evidence_make(EVIDENCE_REFINE, n,
+                                              1 - fmax(noise->slow_if_hit, noise->fast_if_miss) /
+                                                      MOST_NOISE_FOR_PENALTY)};
+    return true;
+}
+
+/* Adds the penalty of one refinement. The smallest footprint that shows the penalty precisely
+ * counts, so that no farther level contributes. */
+static void add_penalty(const struct observation *o, const struct point *points,
+                        const struct noise *noise, struct tally *tally)
+{
+    struct penalty *const out = &tally->penalties[tally->penalty_count];
+    bool found = false;
+    bool precise = false;
+
+    for (uint32_t p = 1; p < o->spec.point_count && !precise; p++) {
+        precise = read_penalty(o, p, &points[p], noise, out);
+        if (!precise && !found && points[p].miss_share >= MOSTLY_MISSES)
+            *out = (struct penalty){.pages = o->spec.points[p],
+                                    .cycles = sweep_median(o, p) - noise->hit,
+                                    .rough = true};
+        found = found || precise || points[p].miss_share >= MOSTLY_MISSES;
+    }
+    tally->penalty_count += found && tally->penalty_count + 1 < PROBE_MAX_POINTS;
 }
 
 static void read_refinement(const struct observation *o, struct level_estimate *level,
                             struct tally *tally)
 {
     const struct noise noise = noise_of(o, level->penalty_cycles);
+    struct point points[LEVELS_SWEEP_POINTS];
+
     for (uint32_t p = 1; p < o->spec.point_count; p++) {
-        const struct point point = classify(o, p, &noise);
-        read_point(o->spec.points[p], &point, fullness(&point, &noise, o->spec.samples), level,
-                   tally);
-        read_changes(&point, &noise, tally);
-        read_penalty(o, p, &point, &noise, tally);
+        points[p] = classify(o, p, &noise);
+        read_point(o->spec.points[p], &points[p], fullness(&points[p], &noise, o->spec.samples),
+                   level, tally);
+        read_changes(&points[p], &noise, tally);
     }
+    add_penalty(o, points, &noise, tally);
+}
+
+/* Returns the number of observations that show this penalty. The entry test is one of them, because
+ * it has the same reference. */
+static uint32_t count_votes(const struct tally *tally, double cycles)
+{
+    uint32_t votes = 0;
+
+    for (uint32_t i = 0; i < tally->penalty_count; i++)
+        votes += fabs(tally->penalties[i].cycles - cycles) <= precision_of(cycles);
+    return votes;
+}
+
+/* Chooses the penalty of the smallest footprint, first among the penalties that `wanted`
+ * observations show. The kernels correct changes of the SM clock within a probe only beyond one
+ * part in 128 (kernels/abi.h), and this part of a hit can be a quarter of a penalty. */
+static void settle_penalty(const struct tally *tally, uint32_t wanted, struct level_estimate *level)
+{
+    const struct penalty *best = NULL;
+    uint32_t most = 0;
+
+    for (uint32_t i = 0; i < tally->penalty_count; i++) {
+        const struct penalty *const p = &tally->penalties[i];
+        const uint32_t all = count_votes(tally, p->cycles);
+        const uint32_t votes = all < wanted ? all : wanted;
+
+        if (p->rough || votes < most || (votes == most && p->pages >= best->pages))
+            continue;
+        best = p;
+        most = votes;
+    }
+    level->penalty_votes = best ? most : count_votes(tally, level->penalty_cycles);
+    level->onset_penalty_cycles = best ? best->cycles : 0;
+    level->onset_penalty_evidence = best ? best->evidence : (struct evidence){.margin = 0};
 }
 
 /* If a footprint fits and a smaller one does not, one of the two was disturbed. */
@@ -490,8 +560,6 @@ static void settle(const struct tally *tally, struct level_estimate *level)
             (level->hi_pages == 0 || pages < level->hi_pages))
             level->undecided_pages = pages;
     }
-    level->onset_penalty_cycles = tally->penalty_cycles;
-    level->onset_penalty_evidence = tally->penalty_evidence;
     /* A saturation below the onset is not possible. */
     if (level->sat_hi_pages && level->sat_lo_pages >= level->sat_hi_pages)
         level->sat_lo_pages = level->sat_hi_pages - 1;
@@ -603,6 +671,7 @@ void refine_derive(const struct observation_set *set, struct level_estimate *lev
         if (is_about(&o->spec, level) && o->spec.points[0] == reference)
             read_refinement(o, level, &tally);
     settle(&tally, level);
+    settle_penalty(&tally, observation_set_is_shared(set) ? 2 : 1, level);
     if (level->sat_hi_pages)
         count_saturation(set, level);
     score_bracket(set, level);

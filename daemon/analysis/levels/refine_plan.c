@@ -146,6 +146,16 @@ uint64_t refine_plan_laps(const struct level_estimate *level, uint64_t pages)
     return laps_for(pages, 1 - level->separation);
 }
 
+bool refine_plan_penalty(const struct level_estimate *level, const struct gpu_limits *limits,
+                         uint16_t sm, struct probe_spec *out)
+{
+    *out = refinement_of(level, sm);
+    add_point(out, level->sat_hi_pages ? level->sat_hi_pages
+                                       : level_pages_beyond(level->at_entry.full_pages));
+    out->samples = (uint32_t)samples_for(level, out->points[out->point_count - 1]);
+    return out->point_count > 1 && probe_check(out, limits, NULL) == STATUS_OK;
+}
+
 bool refine_plan_saturation(const struct level_estimate *level, const struct gpu_limits *limits,
                             uint16_t sm, struct probe_spec *out)
 {

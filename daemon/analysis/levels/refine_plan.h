@@ -16,6 +16,9 @@ enum { REFINE_MOST_LAPS = 64 };
 /* Makes the next refinement. Returns false if the level cannot be refined further. */
 bool refine_plan_next(const struct level_estimate *level, const struct gpu_limits *limits,
                       uint16_t sm, struct probe_spec *out);
+/* Makes a walk that shows the cost of a miss once more. Returns false if it is out of range. */
+bool refine_plan_penalty(const struct level_estimate *level, const struct gpu_limits *limits,
+                         uint16_t sm, struct probe_spec *out);
 /* Makes a second walk of the two footprints around the saturation. Returns false if the saturation
  * is not known. */
 bool refine_plan_saturation(const struct level_estimate *level, const struct gpu_limits *limits,

@@ -108,12 +108,20 @@ enum confirmation confirm_level(const struct observation_set *set,
     return contradicted > 0 ? CONFIRMATION_REFUTED : CONFIRMATION_DONE;
 }
 
+/* Returns CONFIRMATION_OPEN unless the walk was made often enough. */
+static enum confirmation ask_again(const struct observation_set *set, const struct probe_spec *walk)
+{
+    uint32_t asked = 0;
+
+    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
+        asked += levels_same_walk(&o->spec, walk);
+    return asked < CONFIRM_MOST_ASKED ? CONFIRMATION_OPEN : CONFIRMATION_REFUTED;
+}
+
 enum confirmation confirm_saturation(const struct observation_set *set,
                                      const struct level_estimate *level, uint16_t sm,
                                      struct probe_spec *out)
 {
-    uint32_t asked = 0;
-
     if (!observation_set_is_shared(set) || !level->counted || level->sat_hi_pages == 0)
         return CONFIRMATION_DONE;
     if (level->sat_refuted || !refine_plan_saturation_is_fine(level))
@@ -122,9 +130,19 @@ enum confirmation confirm_saturation(const struct observation_set *set,
         return CONFIRMATION_DONE;
     if (!refine_plan_saturation(level, &set->limits, sm, out))
         return CONFIRMATION_REFUTED;
-    for (const struct observation *o = NULL; (o = observation_next(set, o, PROBE_CHASE));)
-        asked += levels_same_walk(&o->spec, out);
-    return asked < CONFIRM_MOST_ASKED ? CONFIRMATION_OPEN : CONFIRMATION_REFUTED;
+    return ask_again(set, out);
+}
+
+enum confirmation confirm_penalty(const struct observation_set *set,
+                                  const struct level_estimate *level, uint16_t sm,
+                                  struct probe_spec *out)
+{
+    if (!observation_set_is_shared(set) || !level->counted || !IS_KNOWN(levels_penalty(level)) ||
+        level->penalty_votes >= AGREE_DISTURBED)
+        return CONFIRMATION_DONE;
+    if (!refine_plan_penalty(level, &set->limits, sm, out))
+        return CONFIRMATION_REFUTED;
+    return ask_again(set, out);
 }
 
 static uint32_t votes_of(const struct observation_set *set, const struct observation *row)

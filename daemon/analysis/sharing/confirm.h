@@ -43,6 +43,12 @@ enum confirmation confirm_saturation(const struct observation_set *set,
                                      const struct level_estimate *level, uint16_t sm,
                                      struct probe_spec *out);
 
+/* Finds whether the miss penalty of this level is certain. Beside other processes two observations
+ * must have shown it. If the result is CONFIRMATION_OPEN, `*out` is the next probe. */
+enum confirmation confirm_penalty(const struct observation_set *set,
+                                  const struct level_estimate *level, uint16_t sm,
+                                  struct probe_spec *out);
+
 /* Returns the observation of a row of pairs about level `k` that needs a second vote, or NULL. */
 const struct observation *confirm_pairs(const struct observation_set *set,
                                         const struct structure *s, uint32_t k);
