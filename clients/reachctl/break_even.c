@@ -4,7 +4,7 @@
 #include "clients/reachctl/client.h"
 
 #include "base/format_number.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 #include "planner/next_step.h"
 #include "planner/strategy.h"
 

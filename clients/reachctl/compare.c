@@ -8,7 +8,7 @@
 #include "batch/export.h"
 #include "compare/compare.h"
 #include "compare/share.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "clients/reachctl/client.h"
 
 #include "clients/cuda/reach_diagnose.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 #include "planner/next_step.h"
 
 #include <dlfcn.h>

@@ -8,7 +8,7 @@
 #include "clients/reachctl/green_contexts.h"
 
 #include "clients/reachctl/chip.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 #include "planner/split.h"
 
 #include <stdlib.h>

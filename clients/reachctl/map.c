@@ -6,7 +6,7 @@
 #include "clients/reachctl/picture.h"
 
 #include "base/units.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "clients/reachctl/picture.h"
 
 #include "base/text.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "clients/reachctl/text.h"
 
 #include "batch/report.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 
 #include <stdbool.h>
 #include <stdio.h>

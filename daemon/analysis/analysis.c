@@ -22,7 +22,7 @@
 #include "analysis/sharing/sharing.h"
 #include "analysis/sharing/window_level.h"
 #include "base/stats.h"
-#include "base/units.h"
+#include "base/format_size.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -157,7 +157,7 @@ static void note_disturbance(const struct observation_set *set, struct fingerpri
 static void fill_conditions(const struct observation_set *set, struct fingerprint *fp)
 {
     struct fingerprint_conditions *c = &fp->conditions;
-    char size[24];
+    char size[FORMAT_SIZE_BYTES];
 
     for (size_t i = 0; i < set->count; i++) {
         const struct probe_conditions *p = &set->items[i].result.conditions;
@@ -173,13 +173,13 @@ static void fill_conditions(const struct observation_set *set, struct fingerprin
             fp,
             "the virtual memory API is missing: a plain allocation of %s was probed, and what "
             "lies beyond it was not seen",
-            units_format_bytes(set->limits.range_bytes, size, sizeof size));
+            format_size(set->limits.range_bytes, size));
     if (!throughput_is_from_memory(set))
         fingerprint_add_note(
             fp,
             "%s of device memory lie behind the range, too little against the L2 cache: "
             "throughput was not measured",
-            units_format_bytes(set->limits.backing_bytes, size, sizeof size));
+            format_size(set->limits.backing_bytes, size));
 }
 
 /* ---- results of depth full ---- */

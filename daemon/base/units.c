@@ -143,29 +143,6 @@ enum status units_parse_bytes(const char *text, uint64_t *out_bytes, struct err 
     return STATUS_OK;
 }
 
-char *units_format_bytes(uint64_t bytes, char *out, size_t out_size)
-{
-    static const char *const names[UNIT_COUNT] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    unsigned u = 0;
-
-    while (u + 1 < UNIT_COUNT && bytes >> ((u + 1) * UNIT_STEP_BITS) != 0)
-        u++;
-    /* The tenths of the unit are rounded to nearest, with 128 bits, because bytes * 10 may not fit
-     * into 64. */
-    const uint64_t unit = (uint64_t)1 << (u * UNIT_STEP_BITS);
-    uint64_t tenths = (uint64_t)(((unsigned __int128)bytes * 10 + unit / 2) / unit);
-    if (tenths >= 10240 && u + 1 < UNIT_COUNT) { /* 1023.96 KiB is printed as 1 MiB, not 1024 KiB */
-        tenths = 10;
-        u++;
-    }
-    if (tenths % 10 == 0)
-        (void)snprintf(out, out_size, "%" PRIu64 " %s", tenths / 10, names[u]);
-    else
-        (void)snprintf(out, out_size, "%" PRIu64 ".%u %s", tenths / 10, (unsigned)(tenths % 10),
-                       names[u]);
-    return out;
-}
-
 char *units_print_bytes(uint64_t bytes, char *out, size_t out_size)
 {
     unsigned whole = 0; /* index of the largest unit that divides `bytes` */

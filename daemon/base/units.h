@@ -25,10 +25,6 @@ enum status units_parse_seconds(const char *text, uint64_t *out_seconds, struct 
  * largest unit. `out` needs 24 bytes. Returns `out`. */
 char *units_print_seconds(uint64_t seconds, char *out, size_t out_size);
 
-/* Writes "2 MiB", "64.5 GiB", "137 B" (at most one digit after the point) to `out`, which needs 24
- * bytes. Returns `out`. */
-char *units_format_bytes(uint64_t bytes, char *out, size_t out_size);
-
 /* Writes the shortest text that units_parse_bytes reads back as exactly `bytes`: "128K", "2M",
  * "64G", "1000". The text has no blank. `out` needs 24 bytes. Returns `out`. */
 char *units_print_bytes(uint64_t bytes, char *out, size_t out_size);

@@ -5,7 +5,7 @@
 
 #include "fingerprint/fingerprint_json.h"
 #include "fingerprint/members.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "types/name_of.h"
 #include "base/text.h"
-#include "base/units.h"
+#include "base/format_size.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -174,14 +174,13 @@ static void conclude(struct comparison *c)
 static void say_unknown(const struct reference *reference, const struct fingerprint *fp,
                         struct comparison *c)
 {
-    char memory[24];
+    char memory[FORMAT_SIZE_BYTES];
 
     c->verdict = COMPARE_UNKNOWN_KIND;
     if (reference)
         (void)snprintf(c->sentence, sizeof(c->sentence),
                        "Unknown kind: the reference has no %s with %u SMs and %s.", fp->gpu.name,
-                       fp->gpu.sm_count,
-                       units_format_bytes(fp->gpu.memory_bytes, memory, sizeof(memory)));
+                       fp->gpu.sm_count, format_size(fp->gpu.memory_bytes, memory));
     else
         (void)snprintf(c->sentence, sizeof(c->sentence), "Unknown kind: %s.", COMPARE_NO_REFERENCE);
     text_sanitize(c->sentence); /* the name comes from a driver or a file */

@@ -2,7 +2,7 @@
 #include "fingerprint/diff.h"
 
 #include "types/name_of.h"
-#include "base/units.h"
+#include "base/format_size.h"
 #include "fingerprint/members.h"
 
 #include <math.h>
@@ -115,12 +115,12 @@ static void compare_partition(const struct subject *s, const struct sm_partition
 static void compare_bytes(const struct subject *s, uint64_t a, uint64_t b,
                           struct fingerprint_diff *out)
 {
-    char text_a[24];
-    char text_b[24];
+    char text_a[FORMAT_SIZE_BYTES];
+    char text_b[FORMAT_SIZE_BYTES];
+
+    format_size_pair(a, b, text_a, text_b);
     if (a != b)
-        differ(out, FINGERPRINT_CHANGED, "%s%s: %s and %s", s->where, s->label,
-               units_format_bytes(a, text_a, sizeof text_a),
-               units_format_bytes(b, text_b, sizeof text_b));
+        differ(out, FINGERPRINT_CHANGED, "%s%s: %s and %s", s->where, s->label, text_a, text_b);
 }
 
 static void compare_real(const struct subject *s, const struct member *m, double a, double b,

@@ -1,6 +1,7 @@
 /* member.c: see member.h. */
 #include "fingerprint/member.h"
 
+#include "base/format_size.h"
 #include "base/units.h"
 #include "fingerprint/topology.h"
 
@@ -88,7 +89,7 @@ static char *print_key(const struct member *m, const void *base, uint32_t index,
     else if (exact)
         units_print_bytes(*(const uint64_t *)v, out, KEY_BYTES);
     else
-        units_format_bytes(*(const uint64_t *)v, out, KEY_BYTES);
+        format_size(*(const uint64_t *)v, out);
     return out;
 }
 

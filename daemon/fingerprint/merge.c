@@ -2,7 +2,7 @@
 #include "fingerprint/merge.h"
 
 #include "fingerprint/parts.h"
-#include "base/units.h"
+#include "base/format_size.h"
 #include "fingerprint/diff.h"
 #include "fingerprint/fingerprint_check.h"
 #include "fingerprint/fingerprint_json.h"
@@ -60,17 +60,15 @@ static bool reaches_differ(const struct tlb_level *a, const struct tlb_level *b)
 
 static bool sizes_differ(const struct tlb_level *a, const struct tlb_level *b, char *reason)
 {
-    char was[24], is[24];
+    char was[FORMAT_SIZE_BYTES], is[FORMAT_SIZE_BYTES];
 
     if (IS_KNOWN(a->entry_bytes) && IS_KNOWN(b->entry_bytes) &&
         a->entry_bytes.v != b->entry_bytes.v)
         return differs(reason, "level %u: an entry translated %s and translates %s", a->level,
-                       units_format_bytes(a->entry_bytes.v, was, sizeof was),
-                       units_format_bytes(b->entry_bytes.v, is, sizeof is));
+                       format_size(a->entry_bytes.v, was), format_size(b->entry_bytes.v, is));
     if (IS_KNOWN(a->reach_bytes) && IS_KNOWN(b->reach_bytes) && reaches_differ(a, b))
         return differs(reason, "level %u: the reach was %s and is %s", a->level,
-                       units_format_bytes(a->reach_bytes.v, was, sizeof was),
-                       units_format_bytes(b->reach_bytes.v, is, sizeof is));
+                       format_size(a->reach_bytes.v, was), format_size(b->reach_bytes.v, is));
     return false;
 }
 

@@ -4,7 +4,7 @@
 #include "planner/explain.h"
 
 #include "planner/access_cost.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 #include "planner/next_step.h"
 #include "planner/set_cost.h"
 

@@ -8,7 +8,7 @@
 
 #include "types/name_of.h"
 #include "planner/access_cost.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 #include "planner/next_step.h"
 #include "planner/placement.h"
 #include "planner/reach_limit.h"

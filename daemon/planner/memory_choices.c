@@ -5,7 +5,7 @@
 
 #include "types/name_of.h"
 #include "planner/access_cost.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 #include "planner/host_batch.h"
 #include "planner/next_step.h"
 

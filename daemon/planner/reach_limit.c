@@ -12,7 +12,7 @@
 #include "fingerprint/fingerprint_json.h"
 #include "planner/placement.h"
 #include "planner/strategy.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 #include "planner/next_step.h"
 
 #include <stddef.h>

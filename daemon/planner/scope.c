@@ -13,7 +13,7 @@
 #include "planner/placement.h"
 
 #include "planner/reach_limit.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 #include "planner/next_step.h"
 
 #include <stdio.h>

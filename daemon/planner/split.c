@@ -11,7 +11,7 @@
 #include "planner/active_groups.h"
 #include "planner/reach_limit.h"
 #include "planner/access_cost.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 #include "planner/next_step.h"
 
 #include <stdio.h>

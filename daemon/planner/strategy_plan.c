@@ -7,7 +7,7 @@
  */
 #include "planner/strategy.h"
 
-#include "planner/format_size.h"
+#include "base/format_size.h"
 #include "planner/next_step.h"
 #include "planner/params.h"
 #include "planner/reach_limit.h"

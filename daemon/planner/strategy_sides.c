@@ -1,7 +1,7 @@
 /* strategy_sides.c: see strategy_sides.h. */
 #include "planner/strategy_sides.h"
 
-#include "planner/format_size.h"
+#include "base/format_size.h"
 #include "planner/set_cost.h"
 
 #include <stdio.h>

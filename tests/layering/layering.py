@@ -42,7 +42,7 @@ MAY_INCLUDE = {
     "service": ["config", "measure", "store", "snapshot", "fingerprint", "planner", "worker",
                 "observe", "compare", "api", "server"],
     "batch": ["config", "service/state_file.h", "gpu", "worker", "observe", "fingerprint", "analysis", "store", "snapshot",
-              "measure", "planner/format_size.h"],
+              "measure"],
     "main": ["config", "service", "batch", "gpu", "worker", "observe", "fingerprint", "analysis", "campaign", "store", "snapshot",
              "planner", "api", "server", "measure", "import", "compare"],
     # reachctl import analyzes by itself, and writes the files that --export writes; reachctl backup

@@ -2,6 +2,7 @@
 #include "clients/lab/trace/trace_commands.h"
 
 #include "base/json_writer.h"
+#include "base/format_size.h"
 #include "base/units.h"
 #include "clients/lab/exit_status.h"
 #include "clients/lab/trace/gen_jobs.h"
@@ -171,15 +172,13 @@ static void print_info(const struct trace *t)
     printf("%u records: %llu loads, %llu stores, %llu atomics; %.2f lines of %s each\n",
            t->record_count, (unsigned long long)t->kinds[RLT_LOAD],
            (unsigned long long)t->kinds[RLT_STORE], (unsigned long long)t->kinds[RLT_ATOMIC],
-           (double)t->line_count / t->record_count,
-           units_format_bytes(t->granule_bytes, granule, sizeof granule));
+           (double)t->line_count / t->record_count, format_size(t->granule_bytes, granule));
     left_out_print(&t->left_out, t->record_count, stdout);
     printf("%u warps of %u blocks of %u kernels\n", t->warp_count, t->block_count, t->kernel_count);
-    printf("%s in %u regions\n", units_format_bytes(t->bytes, bytes, sizeof bytes),
-           t->region_count);
+    printf("%s in %u regions\n", format_size(t->bytes, bytes), t->region_count);
     for (uint32_t i = 0; i < t->region_count; i++)
         printf("  0x%012llx  %s\n", (unsigned long long)t->regions[i].base,
-               units_format_bytes(t->regions[i].bytes, bytes, sizeof bytes));
+               format_size(t->regions[i].bytes, bytes));
     for (uint32_t i = 0; i < t->kernel_count; i++) {
         const struct rlt_kernel *k = &t->kernels[i];
         printf("  kernel %u  %u x %u x %u blocks of %u x %u x %u threads  %s\n", i, k->grid[0],

@@ -2,7 +2,7 @@
 #include "clients/lab/whatif/whatif_command.h"
 
 #include "base/json_writer.h"
-#include "base/units.h"
+#include "base/format_size.h"
 #include "clients/lab/exit_status.h"
 #include "clients/lab/trace/options.h"
 #include "clients/lab/whatif/whatif.h"
@@ -18,7 +18,7 @@ enum { TEXT_BYTES = 64 };
 
 static void describe(const struct whatif_row *r, char out[TEXT_BYTES])
 {
-    char bytes[32];
+    char bytes[FORMAT_SIZE_BYTES];
     switch (r->question) {
     case WHATIF_AS_IT_IS:
         (void)snprintf(out, TEXT_BYTES, "as it is");
@@ -28,7 +28,7 @@ static void describe(const struct whatif_row *r, char out[TEXT_BYTES])
         break;
     case WHATIF_ENTRY:
         (void)snprintf(out, TEXT_BYTES, "TLB entries of %s",
-                       units_format_bytes((uint64_t)r->value, bytes, sizeof bytes));
+                       format_size((uint64_t)r->value, bytes));
         break;
     case WHATIF_ORDER:
         (void)snprintf(out, TEXT_BYTES, "sorted in buffers of %.0f", r->value);
@@ -135,14 +135,14 @@ static void recommend(const struct whatif_answer *a, char *out, size_t size)
 
 static bool print_text(const struct fingerprint *fp, const struct whatif_answer *a, FILE *out)
 {
-    char bytes[32];
+    char bytes[FORMAT_SIZE_BYTES];
     char advice[WHATIF_NOTE_BYTES + TEXT_BYTES];
     recommend(a, advice, sizeof advice);
     (void)fprintf(out, "%s\n\n", advice);
-    (void)fprintf(
-        out, "%s (%s fingerprint), TLBs simulated on %llu accesses of %llu records over %s\n",
-        fp->gpu.name, origin_name(fp->gpu.origin), (unsigned long long)a->accesses,
-        (unsigned long long)a->records, units_format_bytes(a->bytes, bytes, sizeof bytes));
+    (void)fprintf(out,
+                  "%s (%s fingerprint), TLBs simulated on %llu accesses of %llu records over %s\n",
+                  fp->gpu.name, origin_name(fp->gpu.origin), (unsigned long long)a->accesses,
+                  (unsigned long long)a->records, format_size(a->bytes, bytes));
     left_out_print(&a->left_out, a->records, out);
     if (!a->refused)
         print_costs(a, out);

@@ -5,7 +5,7 @@
 #include "analysis/sharing/floorplan.h"
 #include "analysis/imported/mean_sharing.h"
 #include "analysis/sharing/sharing.h"
-#include "base/units.h"
+#include "base/format_size.h"
 
 #include <math.h>
 
@@ -133,12 +133,12 @@ static void note_odd_steps(const struct curve_levels *levels, struct fingerprint
 {
     for (uint32_t i = 0; i < levels->odd_count && i < CURVE_LEVELS_MAX_ODD; i++) {
         const struct odd_step *const odd = &levels->odd[i];
-        char stride[24];
-        char from[24];
-        char to[24];
-        units_format_bytes(odd->stride_bytes, stride, sizeof stride);
-        units_format_bytes(odd->step.first_miss_pages * odd->stride_bytes, from, sizeof from);
-        units_format_bytes(odd->step.full_pages * odd->stride_bytes, to, sizeof to);
+        char stride[FORMAT_SIZE_BYTES];
+        char from[FORMAT_SIZE_BYTES];
+        char to[FORMAT_SIZE_BYTES];
+        format_size(odd->stride_bytes, stride);
+        format_size(odd->step.first_miss_pages * odd->stride_bytes, from);
+        format_size(odd->step.full_pages * odd->stride_bytes, to);
         fingerprint_add_note(
             fp,
             "stride %s: from %s to %s the mean rises by %.0f cycles; it fits no level's pattern "
@@ -150,8 +150,8 @@ static void note_odd_steps(const struct curve_levels *levels, struct fingerprint
 static void note_curves(const struct mean_curves *curves, const struct curve_levels *levels,
                         struct fingerprint *fp)
 {
-    char first[24];
-    char last[24];
+    char first[FORMAT_SIZE_BYTES];
+    char last[FORMAT_SIZE_BYTES];
     double worst = 0;
 
     if (curves->count == 0) {
@@ -160,8 +160,8 @@ static void note_curves(const struct mean_curves *curves, const struct curve_lev
     }
     for (uint32_t c = 0; c < curves->count; c++)
         worst = fmax(worst, curves->curves[c].tolerance_cycles);
-    units_format_bytes(curves->curves[0].stride_bytes, first, sizeof first);
-    units_format_bytes(curves->curves[curves->count - 1].stride_bytes, last, sizeof last);
+    format_size(curves->curves[0].stride_bytes, first);
+    format_size(curves->curves[curves->count - 1].stride_bytes, last);
     fingerprint_add_note(
         fp,
         "imported means at %u strides from %s to %s: a step of less than %.0f cycles, or "

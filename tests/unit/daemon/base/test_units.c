@@ -140,32 +140,6 @@ static void long_bad_text_is_not_repeated_in_full(void **state)
     assert_true(strlen(err.text) < 150);
 }
 
-static void formats_for_people(void **state)
-{
-    static const struct {
-        uint64_t bytes;
-        const char *text;
-    } cases[] = {
-        {0, "0 B"},
-        {137, "137 B"},
-        {1023, "1023 B"},
-        {KIB, "1 KiB"},
-        {1536, "1.5 KiB"},
-        {2 * MIB, "2 MiB"},
-        {64 * GIB + 512 * MIB, "64.5 GiB"},
-        {MIB - 1, "1 MiB"}, /* not printed as 1024 KiB */
-        {GIB - 1, "1 GiB"},
-        {(uint64_t)5 << 40, "5 TiB"},
-        {INT64_MAX, "8388608 TiB"},
-        {UINT64_MAX, "16777216 TiB"},
-    };
-    char out[24];
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        assert_string_equal(units_format_bytes(cases[i].bytes, out, sizeof(out)), cases[i].text);
-}
-
 static void prints_the_shortest(void **state)
 {
     static const struct {
@@ -249,7 +223,6 @@ int main(void)
         cmocka_unit_test(reads_what_people_write),
         cmocka_unit_test(refuses_with_the_reason),
         cmocka_unit_test(long_bad_text_is_not_repeated_in_full),
-        cmocka_unit_test(formats_for_people),
         cmocka_unit_test(prints_the_shortest),
         cmocka_unit_test(printed_is_read_back),
         cmocka_unit_test(durations_have_a_whole_number_and_a_unit),

@@ -198,6 +198,18 @@ static void every_change_is_named(void **state)
     }
 }
 
+/* A sentence never has the same text for two sizes. */
+static void near_sizes_have_other_texts(void **state)
+{
+    struct fingerprint *a = base_fingerprint();
+    struct fingerprint *b = base_fingerprint();
+    (void)state;
+    b->levels[1].reach_bytes.v -= 1;
+    assert_non_null(strstr(compare(a, b).sentences[0], "68719476736 bytes and 68719476735 bytes"));
+    free(a);
+    free(b);
+}
+
 /* If a fingerprint has only some SMs of a group, these SMs are compared. The numbers of the groups
  * do not matter. */
 static void half_known_groups(void **state)
@@ -238,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_pairs),
         cmocka_unit_test(every_change_is_named),
+        cmocka_unit_test(near_sizes_have_other_texts),
         cmocka_unit_test(half_known_groups),
         cmocka_unit_test(more_than_fits_is_dropped),
     };

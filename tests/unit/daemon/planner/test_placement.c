@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "planner/windows.h"
 #include "planner/reach_limit.h"
-#include "planner/format_size.h"
+#include "base/format_size.h"
 
 #include <stdio.h>
 #include <stdlib.h>

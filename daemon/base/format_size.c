@@ -1,7 +1,7 @@
 /* format_size.c: formats sizes and rates. A reach of 64 GiB less one entry of 32 MiB is 63.97 GiB.
  * This size has two decimals, because rounding to one decimal gives the contradiction "64 GiB are
  * more than 64 GiB". */
-#include "planner/format_size.h"
+#include "base/format_size.h"
 
 #include "base/format_number.h"
 
