@@ -106,7 +106,7 @@ def each_launch_that_is_timed_has_an_index_of_its_own():
     for _ in range(common.count(50)):
         rows = rng.choice((1, 5, 1 << 20, (1 << 31) - 1, 1 << 40))
         kind = torch.int64 if rows >= 1 << 31 else rng.choice((torch.int32, torch.int64))
-        index = torch.randint(0, rows, (rng.randrange(1, 9),), dtype=kind)
+        index = torch.randint(0, rows, rng.choice(((rng.randrange(1, 9),), (2, 3))), dtype=kind)
         indices = tuning.Indices(index, rows)
         assert indices.next() is index
         many = rng.randrange(1, 9)
@@ -117,8 +117,26 @@ def each_launch_that_is_timed_has_an_index_of_its_own():
             assert indices.next() is index
         for one in found:
             assert one.dtype == kind and one.shape == index.shape and 0 <= one.min() and one.max() < rows
-            assert rows > 1 << 20 or torch.unique((one - index) % rows).numel() == 1, "the rows have the same distances"
-        assert many == 1 or rows < 100 or len({int(one[0]) for one in found}) == len(found)
+        assert many == 1 or rows < 1 << 31 or len({int(one.view(-1)[0]) for one in found}) == len(found)
+
+
+@case
+def renewed_indices_have_the_distribution_of_the_index():
+    """Rows that are repeated stay, runs of near rows keep their distances, and parts of the table their shares."""
+    for _ in range(common.count(20)):
+        rows, many = rng.choice((1 << 30, 1 << 36)), 4000
+        hot = torch.full((many // 4,), rng.randrange(rows))
+        near = (torch.randint(0, rows - many, (10, 1)) + torch.arange(5) * rng.randrange(1, tuning.RUN_STEP)).view(-1)
+        first = torch.randint(0, rows // 1000, (many // 4,))
+        index = torch.cat([near, hot, first, torch.randint(0, rows, (many // 2,))])
+        indices = tuning.Indices(index, rows)
+        indices.renew(5)
+        for one in [indices.next() for _ in range(5)]:
+            assert torch.equal(one[:50].view(10, 5).diff() % rows, index[:50].view(10, 5).diff())
+            assert (one == hot[0]).sum() >= len(hot) - 1
+            assert abs((one < rows // 1000).sum() - (index < rows // 1000).sum()) < many // 50
+            assert abs((one < rows // 2).sum() - (index < rows // 2).sum()) < many // 20
+            assert (torch.isin(one, index) & (one != hot[0])).sum() < many // 50
 
 
 class Machine:

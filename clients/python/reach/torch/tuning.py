@@ -19,17 +19,18 @@ import triton
 
 from reach._locks import Lock
 
-VERSION = f"5, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 5 counts changes of kernels
+VERSION = f"6, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 6 counts changes of kernels
 LARGEST_FILE = 1 << 22  # bytes; a longer file is damaged
 ROUNDS = 5
 NEAR, MORE_ROUNDS = 1.05, 10  # candidates within NEAR times the lowest median, at most FINAL, have more rounds
 FINAL = 4
 ROUND_US = 100.0        # shorter launches are repeated in a round
-MOST_REPEATS = 16
+MOST_REPEATS = 32
 HOPELESS = 1.5          # times the time of the fastest candidate: not measured any further
-QUEUE_CYCLES = 2000000, 400000  # of the GPU: before the first launch, whose code is in no cache, and for each
+QUEUE_CYCLES = 2000000, 200000  # of the GPU: before the first launch, whose code is in no cache, and for each
 WORTH = 0.98            # of the time of PyTorch's operator, which costs the host less: others must be faster than this
-MOST_ROWS, GOLDEN = (1 << 31) - 1, 0.6180339887498949  # that int32 holds; shares of a table between two indices
+RUN_STEP = 64           # rows
+GOLDEN = 0.7548776662466927, 0.5698402909980532  # shares by which two numbers move: their pairs are spread evenly
 STOCK = "stock"         # the name of None, PyTorch's own operator
 
 _lock = Lock()
@@ -93,19 +94,35 @@ def text(candidate: Candidate) -> str:
 
 class Indices:
     """Indices of launches that are timed. Launches that repeat an index would find its rows in caches, so each launch
-    has an index of its own: the given one, moved by a number of rows of a table of `rows` rows."""
+    has an index of its own, which is drawn from the distribution of the given one. A row moves to a random place below
+    the next row that is read, so parts of the table that are read more often keep their share, as do repeated rows. A
+    row less than RUN_STEP rows after the row before it in the index keeps its distance."""
 
     def __init__(self, index: torch.Tensor, rows: int) -> None:
-        self.index, self.rows, self._turn = index, min(rows, MOST_ROWS), 0
+        self.index, self.rows, self._turn = index, rows, 0
         self._following: List[torch.Tensor] = []
+
+    @functools.cached_property
+    def _runs(self) -> Tuple[torch.Tensor, ...]:
+        """Returns (the first rows of runs of near rows, ascending; the rows from each to the next; for each index the
+        place of its run among them, and its distance from the first row of the run)."""
+        wide = self.index.reshape(-1).long()
+        step = wide.diff(prepend=wide[:1])
+        head = (step <= 0) | (step >= RUN_STEP)
+        run, heads = head.cumsum(0) - 1, wide[head]
+        first, order = heads.sort()
+        gaps = first.diff(append=first.new_tensor([self.rows])).double()
+        return first, gaps, order.argsort()[run], wide - heads[run]
 
     def renew(self, launches: int) -> None:
         """Makes the indices of the next launches. A single launch is long, and reads more than caches keep."""
         self._following.clear()
         for _ in range(launches if launches > 1 else 0):
             self._turn += 1
-            moved = self.index + int(self._turn * GOLDEN * self.rows) % self.rows
-            self._following.append(moved.remainder_(self.rows))
+            first, gaps, place, distance = self._runs
+            moved = first + (gaps * (self._turn * GOLDEN[0] % 1)).long()
+            moved = moved.roll(int(self._turn * GOLDEN[1] * len(moved)))[place].add_(distance).remainder_(self.rows)
+            self._following.append(moved.to(self.index.dtype).view(self.index.shape))
 
     def next(self) -> torch.Tensor:
         return self._following.pop() if self._following else self.index
