@@ -333,7 +333,7 @@ def candidates_are_distinct_and_fill_their_warps():
         for strategy, ragged, few in itertools.product(strategies, (False, True), (False, True)):
             sums, together = shapes.bag_sums(strategy, vectors * vector, rows, few)
             lanes, turn = shapes.bag_lanes(vectors, sums), sums * together
-            assert turn & (turn - 1) == 0 and turn <= (min(4 * rows, 64) if few else min(rows, 32))
+            assert turn & (turn - 1) == 0 and turn <= (min(4 * rows, 64) if few else min(2 * rows - 1, 32))
             assert lanes & (lanes - 1) == 0 and lanes <= sums and (lanes == 1 or lanes * vectors <= 32)
             of_bags = shapes.bags(strategy, vectors * vector, vector, rows, ragged, few)
             assert len(of_bags) <= shapes.MOST_CANDIDATES
@@ -350,7 +350,8 @@ def candidates_are_distinct_and_fill_their_warps():
                 trips = -(-rows // (turn * one.step))
                 assert one.tile or ragged or trips * one.step * turn < rows + turn * trips, "a trip has at most one idle step"
             tiled = [one.tile for one in shapes.copies(strategy, vectors) if one.tile]
-            assert bool(tiled) == (strategy in ("naive", "scopes") and vectors & (vectors - 1) != 0)
+            assert bool(tiled) == (strategy == "naive" and vectors & (vectors - 1) != 0)
+            assert strategy == "naive" or not any(one.tile for one in of_bags)
             assert all(-(-vectors // tile) * tile < 2 * vectors for tile in tiled), "most lanes work"
 
 
@@ -371,6 +372,8 @@ def the_order_of_additions_depends_on_rows_and_bags_only():
         (1, 1), (4, 1), (4, 2), (4, 4), (4, 8), (4, 8), (4, 8), (4, 8), (4, 8)]
     assert [shapes.bag_sums("naive", 600, each, True) for each in bags] == [
         (1, 1), (1, 2), (1, 4), (1, 8), (2, 8), (2, 8), (8, 8), (8, 8), (8, 8)]
+    assert [shapes.bag_sums("naive", 600, each, False) for each in (1, 2, 3, 4, 5, 7, 8, 9, 64)] == [
+        (1, 1), (1, 2), (1, 4), (1, 4), (1, 8), (1, 8), (1, 8), (1, 4), (1, 8)]
 
 
 @case

@@ -99,8 +99,8 @@ def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, ro
         "RAGGED": call.offsets is not None, "W": vector // table.element_size(), "SUMS": sums, "ROWS": together,
         "STEPS": shape.step, "WEIGHTED": call.weights is not None, "MEAN": call.mean,
         "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32}
-    if shape.tile and way.bounds_there is None:
-        constants.update(**shapes.tiling(vectors, shape.tile), EVEN=even,
+    if shape.tile and way.is_one_launch:
+        constants.update(VECTORS=vectors, TILE=shape.tile, EVEN=even,
                          AHEAD=few and rows > sums * together and shapes.waits(shape))
         scope, pieces = kernels.bag_tiles, shapes.Pieces(1, 1, -(-vectors // shape.tile))
     else:

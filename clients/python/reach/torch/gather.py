@@ -51,11 +51,11 @@ class _Launches(NamedTuple):
 
 
 def _launches(row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _Launches:
-    vectors, tiled = row // vector, shape.tile > 0 and way.bounds_there is None
+    vectors, tiled = row // vector, shape.tile > 0 and way.is_one_launch
     constants: Dict[str, Any] = {"W": vector // _WORDS[vector].itemsize}
     if tiled:
         rows = max(1, shape.items // shape.tile)
-        constants.update(**shapes.tiling(vectors, shape.tile), ROWS=rows)
+        constants.update(VECTORS=vectors, TILE=shape.tile, ROWS=rows)
         scope, pieces = kernels.copy_tiles, shapes.Pieces(1, rows, -(-vectors // shape.tile))
     else:
         constants.update(SHIFT=kernels.shift(vectors), BLOCK=shape.items)

@@ -85,7 +85,8 @@ def _helps(queues, w, pieces, turn, LATE: tl.constexpr):
 #
 # A row has `vectors` vectors of W words, of the longest type that the row and all addresses are multiples of. A piece
 # is BLOCK vectors of the result, so no lane is idle, and a row may lie in two pieces. The number of vectors is an
-# argument, because each constant is compiled; only for powers of two it is the constant 1 << SHIFT.
+# argument, because each constant is compiled; only for powers of two, and in tiles, it is a constant. A short launch
+# takes little more time than its instructions, and a constant saves a third of those of tiles.
 
 MOST_ROW_BYTES = 1 << 20  # divisions of vectors by the vectors of a row have 32 bits
 
@@ -151,32 +152,37 @@ def copy_scope(index, table, out, count, vectors, lo, hi, SHIFT: tl.constexpr, W
 
 
 @triton.jit
-def _tile(piece, vectors, W: tl.constexpr, TILE: tl.constexpr, USED: tl.constexpr, WHOLE: tl.constexpr):
-    """Returns (the rows or the bag of a piece; the words of a row in its tile; their mask). A row has one tile if WHOLE.
-    Only the first USED vectors of a tile are loaded. This is a constant, so threads have no code for the others."""
-    c = tl.arange(0, TILE * W)
-    used = c < USED * W
-    if WHOLE:
-        of = piece
-        used &= (c < (USED - 32) * W) | (c < vectors * W)  # the first term is a constant of most threads
+def _is_below(number, limit):
+    """Returns whether 0 <= number < limit, by one comparison. A number that is too large for its type is negative."""
+    if number.dtype == tl.int32:
+        below = number.to(tl.uint32) < limit.to(tl.uint32)
     else:
-        several = tl.cdiv(vectors, TILE)
-        of = piece // several
-        c += (piece - of * several) * (TILE * W)
-        used &= c < vectors * W
-    return of.to(tl.int64), c, used
+        below = number.to(tl.uint64) < limit.to(tl.uint64)
+    return below
+
+
+@triton.jit
+def _tile(piece, W: tl.constexpr, VECTORS: tl.constexpr, TILE: tl.constexpr):
+    """Returns (the rows or the bag of a piece; the words of a row in its tile; their mask)."""
+    c = tl.arange(0, TILE * W)
+    if TILE < VECTORS:
+        several: tl.constexpr = (VECTORS + TILE - 1) // TILE
+        c += piece % several * (TILE * W)
+        piece = piece // several
+    return piece, c, c < VECTORS * W
 
 
 @triton.jit(do_not_specialize=["count", "vectors", "lo", "hi"])
-def copy_tiles(index, table, out, count, vectors, lo, hi, W: tl.constexpr, TILE: tl.constexpr, USED: tl.constexpr,
-               ROWS: tl.constexpr, WHOLE: tl.constexpr):
-    """Copies tiles of TILE vectors of ROWS rows. It needs no division, but its last tile of a row has idle lanes."""
-    piece, c, used = _tile(tl.program_id(0), vectors, W, TILE, USED, WHOLE)
-    first, r, words = piece * ROWS, tl.arange(0, ROWS), vectors * W
-    i = tl.load(index + first + r, mask=r < count - first, other=-1).to(tl.int64)
-    mask = ((i >= lo) & (i < hi))[:, None] & used[None, :]
-    v = tl.load(table + ((i * words)[:, None] + c[None, :]), mask=mask)
-    tl.store(out + first * words + ((r * words)[:, None] + c[None, :]), v, mask=mask)
+def copy_tiles(index, table, out, count, vectors, lo, hi, W: tl.constexpr, VECTORS: tl.constexpr, TILE: tl.constexpr,
+               ROWS: tl.constexpr):
+    """Copies tiles of TILE vectors of ROWS rows, in one pass over the whole table: `lo` is 0. It needs no division, but
+    its last tile of a row has idle lanes."""
+    piece, c, used = _tile(tl.program_id(0), W, VECTORS, TILE)
+    r = piece.to(count.dtype) * ROWS + tl.arange(0, ROWS)
+    i = tl.load(index + r, mask=_is_below(r, count), other=-1).to(tl.int64)
+    mask = _is_below(i, hi)[:, None] & used[None, :]
+    v = tl.load(table + ((i * (VECTORS * W))[:, None] + c[None, :]), mask=mask)
+    tl.store(out + ((r.to(tl.int64) * (VECTORS * W))[:, None] + c[None, :]), v, mask=mask)
 
 
 @triton.jit(do_not_specialize=["count", "vectors", "pieces", "ahead"])
@@ -296,18 +302,21 @@ def bag_scope(index, offsets, weights, table, out, stride, bags, last, total, ve
 
 @triton.jit(do_not_specialize=["bags", "last", "total", "vectors", "part", "lo", "hi"])
 def bag_tiles(index, offsets, weights, table, out, stride, bags, last, total, vectors, part, lo, hi,
-              RAGGED: tl.constexpr, W: tl.constexpr, TILE: tl.constexpr, USED: tl.constexpr, WHOLE: tl.constexpr,
-              SUMS: tl.constexpr, ROWS: tl.constexpr, STEPS: tl.constexpr, AHEAD: tl.constexpr, EVEN: tl.constexpr,
+              RAGGED: tl.constexpr, W: tl.constexpr, VECTORS: tl.constexpr, TILE: tl.constexpr, SUMS: tl.constexpr,
+              ROWS: tl.constexpr, STEPS: tl.constexpr, AHEAD: tl.constexpr, EVEN: tl.constexpr,
               WEIGHTED: tl.constexpr, MEAN: tl.constexpr, SUM: tl.constexpr):
-    """Does bag_scope with the same additions in the same order. A program adds one tile of the rows of one bag, so no
-    thread divides. Its warps may share a bag. If AHEAD, the next indices are loaded while rows are in flight, which
-    takes registers and instructions. If EVEN, `stride` is a multiple of W."""
+    """Does bag_scope with the same additions in the same order, in one pass over the whole table: `part` and `lo` are 0.
+    A program adds one tile of the rows of one bag, so no thread divides. Its warps may share a bag. If AHEAD, the next
+    indices are loaded while rows are in flight, which takes registers and instructions. If EVEN, `stride` is a multiple
+    of W."""
     table = tl.multiple_of(table, W * table.dtype.element_ty.primitive_bitwidth // 8)
-    b, c, used = _tile(tl.program_id(0), vectors, W, TILE, USED, WHOLE)
-    words, r = vectors * W, tl.arange(0, SUMS * ROWS)
-    first, length = _bag_bounds(offsets, b, bags, last, total, RAGGED)
+    b, c, used = _tile(tl.program_id(0), W, VECTORS, TILE)
+    first, r = b.to(tl.int64) * last, tl.arange(0, SUMS * ROWS)
+    length = last.to(total.dtype)
+    if RAGGED:
+        first = tl.load(offsets + b).to(tl.int64)
+        length = (tl.load(offsets + b + 1, mask=b < last, other=total).to(tl.int64) - first).to(total.dtype)
     index += first
-    length = length.to(total.dtype)
     sums = tl.zeros([SUMS, TILE * W], SUM)
     i = tl.load(index + r, mask=r < length, other=-1) if AHEAD else r
     for start in range(0, length, SUMS * ROWS * STEPS):
@@ -318,8 +327,8 @@ def bag_tiles(index, offsets, weights, table, out, stride, bags, last, total, ve
                 i = tl.load(index + j + SUMS * ROWS, mask=j < length - SUMS * ROWS, other=-1)
             else:
                 mine = tl.load(index + j, mask=j < length, other=-1).to(tl.int64)
-            mask = ((mine >= lo) & (mine < hi))[:, None] & used[None, :]
-            v = tl.load(table + ((mine * words)[:, None] + c[None, :]), mask=mask, other=0).to(SUM)
+            mask = _is_below(mine, hi)[:, None] & used[None, :]
+            v = tl.load(table + ((mine * (VECTORS * W))[:, None] + c[None, :]), mask=mask, other=0).to(SUM)
             if WEIGHTED:
                 weight = tl.load(weights + first + j, mask=j < length, other=0)
                 v = tl.where(mask, v * weight.to(SUM)[:, None], 0.0)  # 0 x infinity is not 0
@@ -327,7 +336,7 @@ def bag_tiles(index, offsets, weights, table, out, stride, bags, last, total, ve
     s = tl.reshape(_halved(sums, 1, SUMS, TILE * W), [TILE * W])
     if MEAN:
         s = s / tl.maximum(length, 1).to(SUM)
-    at = (part.to(tl.int64) * bags + b) * stride
+    at = b.to(tl.int64) * stride
     if EVEN:
         at = tl.multiple_of(at, W)
     tl.store(out + at + c, s, mask=used)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 WARP = 32    # threads
 SECTOR = 32  # bytes that memory moves at least
@@ -84,12 +84,13 @@ def ahead(row_bytes: int) -> int:
 
 
 # (vectors of a thread, warps, programs of an SM in windows), the first without a measurement.
-_COPIES = ((2, 4), (1, 4), (1, 8), (2, 8), (4, 4), (4, 8))
+_COPIES = ((2, 4), (1, 4), (1, 8), (2, 8), (4, 4), (4, 8), (1, 2))
+_COPIES_WITH_DIVISIONS = ((2, 4), (2, 8), (4, 4), (4, 8))
 _COPIES_IN_WINDOWS = ((4, 8, 8), (1, 8, 6), (2, 8, 6), (4, 4, 8), (8, 4, 8), (16, 4, 8))
 
 
 # (bytes of a thread, warps) of copies in tiles. A program of one warp has no warp that a short row leaves idle.
-_TILES = ((32, 4), (64, 4), (64, 1), (32, 8), (32, 1), (16, 8), (8, 4))
+_TILES = ((64, 1), (64, 4), (32, 4), (32, 8), (16, 8), (16, 4), (8, 4))
 LONGEST_TILE = 512  # vectors
 
 
@@ -106,33 +107,29 @@ def tiles(vectors: int) -> List[int]:
     return [*[whole] * (whole <= LONGEST_TILE), *[part] * (lanes[part] < 0.9 * whole or whole > LONGEST_TILE)]
 
 
-def tiling(vectors: int, tile: int) -> Dict[str, Any]:
-    """Returns the constants of kernels for rows of this many vectors in tiles."""
-    return {"TILE": tile, "USED": used(vectors, tile), "WHOLE": vectors <= tile}
-
-
 def used(vectors: int, tile: int) -> int:
-    """Returns the vectors of a tile that are loaded. Rows whose numbers of vectors are near share a compiled kernel."""
+    """Returns the vectors of a tile that are loaded by whole warps."""
     return min(tile, -(-vectors // WARP) * WARP)
 
 
 def _copies_in_tiles(vectors: int, vector: int) -> List[Shape]:
     found = [Shape(max(1, nbytes // vector) * WARP * warps, warps, tile=tile)
-             for tile in tiles(vectors) for nbytes, warps in (_TILES if tile >= vectors else _TILES[:3])]
+             for tile in tiles(vectors) for nbytes, warps in (_TILES if tile >= vectors else _TILES[:2])]
     return list(dict.fromkeys(one for one in found if one.items >= one.tile))
 
 
 def copies(strategy: str, vectors: int, vector: int = 16) -> List[Shape]:
     """Returns candidates for copies of rows of this many vectors of `vector` bytes. Tiles need no division, so they
-    compete if the number of vectors is not a power of two."""
+    compete in one pass if the number of vectors is not a power of two."""
     if forced_shape is not None:
         return [forced_shape]
     if strategy == "host":
         return [Shape(min(2048, max(256, 64 * power_of_2(vectors))), 4)]
     if strategy == "windows":
         return [Shape(each * WARP * warps, warps, per_sm) for each, warps, per_sm in _COPIES_IN_WINDOWS]
-    found = [Shape(each * WARP * warps, warps) for each, warps in _COPIES]
-    return found if power_of_2(vectors) == vectors else found + _copies_in_tiles(vectors, vector)
+    divides = power_of_2(vectors) != vectors
+    found = [Shape(each * WARP * warps, warps) for each, warps in (_COPIES_WITH_DIVISIONS if divides else _COPIES)]
+    return found + (_copies_in_tiles(vectors, vector) if divides and strategy == "naive" else [])
 
 
 # (warps, vectors that a thread has in flight), the first without a measurement.
@@ -150,9 +147,9 @@ SHORT_ROW = 128  # bytes; the sums of longer rows get rows that are added at a t
 LONG_ROW = 512   # bytes
 # (warps, steps) of bags in tiles: of a whole row, and of a part.
 _BAG_TILES = ((1, 1), (2, 1), (2, 2), (4, 1), (4, 4), (8, 2))
-_BAG_PARTS = ((1, 1), (1, 2))
+_BAG_PARTS = ((1, 2),)
 _TILES_OF_FEW = (*_BAG_TILES, (8, 4))
-_PARTS_OF_FEW = ((4, 1), (4, 2), (8, 2), (8, 4))
+_PARTS_OF_FEW = ((4, 1), (8, 2))
 MOST_LOADED = 256  # bytes that a thread of a tile has in flight
 MANY_TURNS = 32    # of all warps of a program
 
@@ -174,11 +171,10 @@ def bag_sums(strategy: str, row_bytes: int, rows: int, few: bool) -> Tuple[int, 
     if strategy in ("host", "windows"):
         return bag_lanes(row_bytes // min(16, row_bytes & -row_bytes), power_of_2(rows)), 1
     sums, together = next(found for most, *found in (_SUMS_OF_FEW if few else _SUMS) if row_bytes <= most)
-    turn = power_of_2(rows)
-    if few and row_bytes > LONG_ROW:  # an absent row costs more than a turn, and a sum more registers than a row
-        turn = power_of_2(2 * rows - 1)  # bags of the average length have one turn
-        together = min(turn, together)
-        return min(turn // together, sums), together
+    turn, one = power_of_2(rows), power_of_2(2 * rows - 1)  # bags of the average length have one turn of `one` rows
+    if row_bytes > LONG_ROW and (few or one <= together):  # a sum costs more registers than a row
+        together = min(one, together)
+        return min(one // together, sums), together
     if few:
         turn = power_of_2(4 * rows - 3)  # bags of twice the average length have one turn
     elif row_bytes > SHORT_ROW:
@@ -226,7 +222,7 @@ def bags(strategy: str, row_bytes: int, vector: int, rows: int, ragged: bool = F
         if ragged or longest * own > MOST_STEPS:  # few long bags wait for memory
             step = -(-longest // -(-longest // max(1, LONG_STEPS // own)))
             found += [Shape(WARP * warps // lanes, warps, step=step) for warps in (1, 4)]
-        if few or own > 1 or vectors > WARP // 2:
+        if strategy == "naive" and (few or own > 1 or vectors > WARP // 2):
             found += _bags_in_tiles(vectors, vector, sums, together, longest, few)
     return list(dict.fromkeys(found))[:MOST_CANDIDATES]
 
