@@ -27,7 +27,7 @@ $(PQ_SRC:%.c=$(OUT)/$(v)/obj/%.o): build/gen/libpq
 $(TEST_SRC:%.c=$(OUT)/$(v)/obj/%.o) $(PAPERS_TEST_SRC:%.c=$(OUT)/$(v)/obj/%.o): private CFLAGS += -O0 -U_FORTIFY_SOURCE
 
 # These tests include a header for kernels, which includes reach.h without a folder, like a job.
-$(addprefix $(OUT)/$(v)/obj/tests/unit/clients/cuda/test_,ranges.o keys.o): private DEFINES += -Iclients/c
+$(addprefix $(OUT)/$(v)/obj/tests/unit/clients/cuda/test_,ranges.o keys.o side_lists.o): private DEFINES += -Iclients/c
 
 # A sanitizer replaces malloc itself, so a test of failing allocations wraps the calls (tests/unit/support/alloc_fail.h).
 $(ALLOC_FAIL_SRC:%.c=$(OUT)/$(v)/%): private LDFLAGS += \

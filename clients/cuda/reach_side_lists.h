@@ -1,5 +1,5 @@
 /* reach_side_lists.h: the sides of the L2 on which the granules of a buffer live, from the cycles
- * that reach_sides.cuh has measured. The header works in C and C++, on the host only
+ * that reach_sides.cuh has measured. The header works in C and C++
  * (tests/unit/clients/cuda/test_side_lists.c). The functions are pure, and any thread may call
  * them.
  *
@@ -9,9 +9,7 @@
 #ifndef REACH_SIDE_LISTS_H
 #define REACH_SIDE_LISTS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
+#include "reach_ranges.h"
 
 enum {
     REACH_NO_CYCLES = 0xffff, /* granule not timed yet; longer times count as REACH_NO_CYCLES - 1 */
@@ -61,16 +59,16 @@ static inline struct reach_side_lists reach_side_lists_make(const uint16_t *cycl
 
 /* Returns the part of a granule that lies in a buffer, which begins `lead_bytes` behind the start
  * of granule 0. Granules are ranges of addresses, so the first and the last may be cut. */
-static inline void reach_side_cut(uint64_t granule, uint64_t granule_bytes, uint64_t lead_bytes,
-                                  uint64_t bytes, uint64_t *out_first_byte,
-                                  uint64_t *out_length_bytes)
+REACH_INLINE struct reach_extent reach_side_cut(uint64_t granule, uint64_t granule_bytes,
+                                                uint64_t lead_bytes, uint64_t bytes)
 {
     const uint64_t begin = granule * granule_bytes;
-    const uint64_t first = begin > lead_bytes ? begin - lead_bytes : 0;
     const uint64_t end = begin + granule_bytes - lead_bytes;
+    struct reach_extent part;
 
-    *out_first_byte = first;
-    *out_length_bytes = (end < bytes ? end : bytes) - first;
+    part.first_byte = begin > lead_bytes ? begin - lead_bytes : 0;
+    part.length_bytes = (end < bytes ? end : bytes) - part.first_byte;
+    return part;
 }
 
 #endif

@@ -99,10 +99,7 @@ static __device__ __forceinline__ bool reach_side_enter(const reach_sides &sides
 static __device__ __forceinline__ reach_extent reach_side_extent(const reach_sides &sides,
                                                                  uint32_t granule)
 {
-    const uint64_t begin = (uint64_t)granule * sides.granule_bytes;
-    const uint64_t first = begin > sides.lead_bytes ? begin - sides.lead_bytes : 0;
-    const uint64_t end = begin + sides.granule_bytes - sides.lead_bytes;
-    return {first, (end < sides.bytes ? end : sides.bytes) - first};
+    return reach_side_cut(granule, sides.granule_bytes, sides.lead_bytes, sides.bytes);
 }
 
 /* Returns the side that byte `at` of the buffer is near to. */

@@ -45,12 +45,6 @@ struct mosaic_mmu *mosaic_mmu_new(enum mosaic_design design, uint32_t cores,
                                   const struct mosaic_mmu_host *host);
 void mosaic_mmu_free(struct mosaic_mmu *take);
 
-/* Returns the number of events for `cores` cores. Events are numbered from 0. */
-static inline uint32_t mosaic_mmu_events(uint32_t cores)
-{
-    return 2 * cores;
-}
-
 /* Translates virtual page `page` for a core that waits for no other translation. Returns true if
  * the translation is available in cycle *out_at. Otherwise `resolved` is called later. */
 bool mosaic_mmu_translate(struct mosaic_mmu *m, uint32_t core, uint32_t page, uint64_t now,

@@ -108,11 +108,11 @@ static void granules_cover_the_buffer(void **state)
         uint64_t end = 0;
 
         for (uint64_t g = 0; g < granules; g++) {
-            uint64_t first, length;
-            reach_side_cut(g, granule, lead, bytes, &first, &length);
-            assert_true(first == end && length > 0 && length <= granule);
-            assert_true((first + lead) / granule == g);
-            end += length;
+            const struct reach_extent part = reach_side_cut(g, granule, lead, bytes);
+            assert_true(part.first_byte == end);
+            assert_true(part.length_bytes > 0 && part.length_bytes <= granule);
+            assert_true((part.first_byte + lead) / granule == g);
+            end += part.length_bytes;
         }
         assert_true(end == bytes);
     }
