@@ -45,6 +45,7 @@ enum {
 #define LIKELY_SEEN            0.98  /* least share of missing pages that must look like misses */
 #define SETTLING               0.004 /* share of pages that may miss after a lap (H200: 5 of 2049) */
 #define FULL_SHARE             0.95  /* least share of misses that counts as a miss of every load */
+#define CLUSTER_SHARE          0.85  /* least share of loads that lie together if all miss */
 #define SMALL_MISSES           0.05  /* between these two shares of misses, LRU and chance differ */
 #define LARGE_MISSES           0.95
 #define MOST_OVERLAP           0.05 /* largest overlap with which shares are exact to a twentieth */
@@ -630,6 +631,15 @@ struct partly {
     uint32_t point;
 };
 
+/* Returns whether most loads of a point lie less than half a penalty below their median. If the SM
+ * clock changes within a point, even its hits can be slower than the threshold, but they lie a
+ * whole penalty below its misses. */
+static bool is_one_cluster(const struct observation *o, uint32_t p, const struct noise *noise)
+{
+    const double half = noise->threshold - noise->hit;
+    return sweep_share_above(o, p, sweep_median(o, p) - half) >= CLUSTER_SHARE;
+}
+
 /* Counts how often the bracket of the saturation was seen, and looks for contradictions. Evictions
  * by other processes leave a gap in the order of eviction. So they can make pages hit that never
  * hit on a quiet GPU. */
@@ -651,7 +661,7 @@ static void count_saturation(const struct observation_set *set, struct level_est
                 below += !first.o || same_pages_hit(first.o, first.point, o, p, noise.threshold);
                 first = first.o ? first : (struct partly){o, p};
             }
-            full += pages == level->sat_hi_pages && seen > 0;
+            full += pages == level->sat_hi_pages && seen > 0 && is_one_cluster(o, p, &noise);
             if ((pages <= level->sat_lo_pages && seen > 0) ||
                 (pages >= level->sat_hi_pages && seen < 0))
                 level->sat_refuted = true;

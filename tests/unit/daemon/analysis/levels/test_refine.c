@@ -62,6 +62,29 @@ static void slower_hits_are_not_misses(void **state)
     observation_set_free(&set);
 }
 
+/* The clock may change so much within a point that its hits are slower than the threshold. A third
+ * of the loads are such hits. */
+static void two_kinds_of_loads_confirm_no_saturation(void **state)
+{
+    struct paper_gpu gpu;
+    struct observation_set set;
+    struct level_estimate before[LEVELS_MAX], after[LEVELS_MAX];
+
+    (void)state;
+    measure(&gpu, &set);
+    assert_int_equal(levels_estimate(&set, before), 2);
+    assert_true(before[1].sat_votes > 0);
+    for (struct observation *o = NULL; (o = next_of(&set, o, &before[1]));)
+        for (uint32_t p = 1; p < o->spec.point_count; p++)
+            for (uint32_t i = 0; o->spec.points[p] == before[1].sat_hi_pages && i < o->spec.samples;
+                 i++)
+                o->result.values[(size_t)p * o->spec.samples + i] = i % 3 ? 780 : 480;
+    assert_int_equal(levels_estimate(&set, after), 2);
+    assert_int_equal(after[1].sat_hi_pages, before[1].sat_hi_pages);
+    assert_int_equal(after[1].sat_votes, 0);
+    observation_set_free(&set);
+}
+
 /* The reference of the farther level has 10 pages and fits the nearer level of 16, which all other
  * walks overflow. A miss would then cost the misses of both levels. */
 static void a_small_reference_shows_slower_hits(void **state)
@@ -181,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slower_hits_are_not_misses),
+        cmocka_unit_test(two_kinds_of_loads_confirm_no_saturation),
         cmocka_unit_test(a_small_reference_shows_slower_hits),
         cmocka_unit_test(one_walk_with_other_misses_does_not_count),
         cmocka_unit_test(a_penalty_that_no_two_walks_show_is_walked_again),
