@@ -206,6 +206,8 @@ static const size_t plan_offsets[] = {
     offsetof(struct reach_job, accesses),
     offsetof(struct reach_job, launch_us),
     offsetof(struct reach_job, first_launch_us),
+    offsetof(struct reach_job, dependent_reads),
+    offsetof(struct reach_job, busiest_bank_ns),
     offsetof(struct reach_job, no_sm_binding),
     offsetof(struct reach_job, single_pass),
     offsetof(struct reach_job, input_bytes),

@@ -589,7 +589,8 @@ static const struct member latency_members[] = {
     {NUMBER(fingerprint_latency, far_cycles, "Cycles of the higher of two modes of P4."),
      IN(LATENCY), MEASURED, DIFFED, ABOVE(fingerprint_latency, near_cycles), .label = "far memory"},
     {NUMBER(fingerprint_latency, tail_cycles, "Median cycles of the few loads beyond the modes."),
-     IN(LATENCY), EVIDENCE(fingerprint_latency, tail_cycles), MEASURED, .label = "tail"},
+     FOR_PLANNER, IN(LATENCY), EVIDENCE(fingerprint_latency, tail_cycles), MEASURED,
+     .label = "tail"},
     {NUMBER(fingerprint_latency, tail_share, "Share of the loads of P4 that are beyond the modes."),
      IN(LATENCY), MEASURED, .max = 1,
      .purpose = "Other benchmarks report one mean of all loads. The share explains the distance of "
@@ -734,7 +735,7 @@ static const struct member parallelism_members[] = {
     {NUMBER(
          fingerprint_parallelism, latency_ns,
          "Time of one load: the smallest number of loads in flight, divided by their throughput."),
-     IN(PARALLELISM), EVIDENCE(fingerprint_parallelism, latency_ns), MEASURED},
+     FOR_PLANNER, IN(PARALLELISM), EVIDENCE(fingerprint_parallelism, latency_ns), MEASURED},
     {NUMBER(fingerprint_parallelism, loads_enough,
             "Number of loads in flight in an SM from which all points of the surface reach 95 % of "
             "the plateau."),

@@ -113,6 +113,22 @@ static const struct param rows[] = {
          "launch_us for the first launch of a batch, and includes the latency of memory. The "
          "default is launch_us. The parameter has an effect only with accesses.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, first_launch_us)}},
+    {"dependent_reads", PARAM_COUNT, "n", .most = STRATEGY_MAX_DEPENDENT,
+     .about =
+         "The number of reads in the longest chain of a launch, in which each read waits for the "
+         "one before. The first launch includes 2, a position and its access; every further read "
+         "adds one latency. By default no chain is longer. The parameter has an effect only with "
+         "accesses.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, dependent_reads)}},
+    {"busiest_bank_ns", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
+     .about =
+         "The time in nanoseconds by which the busiest bank of memory ends later than the mean "
+         "bank, "
+         "after one random read. After n reads it is sqrt(n) times this time. A job measures it "
+         "with launches of two sizes. By default all banks end at once. The parameter has an "
+         "effect "
+         "only with accesses, for reads.",
+     .uses = {[PLANNER_PLAN] = ONE(job_request, busiest_bank_ns)}},
     {"no_sm_binding", PARAM_FLAG, .by_default = "false",
      .about = "True if work cannot be bound to SMs.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, no_sm_binding)}},

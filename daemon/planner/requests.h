@@ -31,6 +31,8 @@ struct job_request {
     uint64_t accesses; /* number of items, not of accesses */
     double launch_us;
     double first_launch_us;
+    uint32_t dependent_reads;
+    double busiest_bank_ns;
     bool no_sm_binding;
     bool single_pass;
     double input_bytes;

@@ -48,7 +48,11 @@ enum bound {
 };
 const char *bound_name(enum bound b); /* "unknown", "memory", "translation", ... */
 
-enum { STRATEGY_MAX_TRANSACTION = 1 << 20, STRATEGY_WHY_BYTES = 320 };
+enum {
+    STRATEGY_MAX_TRANSACTION = 1 << 20,
+    STRATEGY_MAX_DEPENDENT = 1 << 20, /* reads in sequence */
+    STRATEGY_WHY_BYTES = 320
+};
 
 /* The largest input_bytes, output_bytes and partition_bytes, and the largest rate (10^6 GB/s). */
 #define STRATEGY_MAX_INPUT_BYTES 1048576.0

@@ -9,8 +9,15 @@
 #include <math.h>
 
 /* MOVES_TO_ADD counts a read and a write, because an addition to a number in memory needs both.
- * SOFTNESS is the exponent of soft_max. */
-enum { MOVES_TO_ADD = 2, SOFTNESS = 6, NS_PER_US = 1000 };
+ * SOFTNESS is the exponent of soft_max. DEPENDENT_IN_LAUNCH is the number of dependent reads that
+ * the time of a launch includes. */
+enum {
+    MOVES_TO_ADD = 2,
+    SOFTNESS = 6,
+    NS_PER_US = 1000,
+    NS_PER_MS = 1000000,
+    DEPENDENT_IN_LAUNCH = 2
+};
 
 /* The size of a position (an offset) that a partition writes if the job has no input. */
 static const double POSITION_BYTES = 8;
@@ -147,6 +154,45 @@ static uint32_t first_touched(const struct layout *l)
     return i;
 }
 
+/* Returns the nanoseconds of a read whose result another read waits for. A launch ends with its
+ * slowest chain, so this is the time of the slow loads. Returns 0 if no latency is known. */
+static double latency_ns(const struct fingerprint *fp)
+{
+    const struct maybe_f64 cycles = fp->latency.tail_cycles;
+    const struct maybe_u32 khz = fp->conditions.sm_clock_khz;
+
+    if (IS_KNOWN(cycles) && IS_KNOWN(khz) && khz.v > 0)
+        return cycles.v * NS_PER_MS / khz.v;
+    return IS_KNOWN(fp->parallelism.latency_ns) ? fp->parallelism.latency_ns.v : 0;
+}
+
+/* Computes the time from the end of the mean bank and of the mean chain to the end of the pass. */
+static void add_tail(struct costing *out, const struct job_request *job)
+{
+    const double items = (double)job->accesses;
+    const uint32_t reads = job->dependent_reads;
+    double touches = 0;
+
+    out->chain_ns = out->bank_ns = 0;
+    if (job->accesses == 0)
+        return;
+    if (reads > DEPENDENT_IN_LAUNCH)
+        out->chain_ns = (reads - DEPENDENT_IN_LAUNCH) * latency_ns(out->fp) / items;
+    if (job->access != ACCESS_READ)
+        return;
+    for (uint32_t i = 0; i < out->sizes->layout.count; i++)
+        touches += touches_of(out, i);
+    if (out->sizes->layout.count == 1 && job->lines > 0)
+        touches *= fmin(1, job->lines);
+    out->bank_ns = job->busiest_bank_ns * sqrt(touches * items) / items;
+}
+
+/* Returns the cost of the tails of passes that share the accesses. */
+static double tails_ns(const struct costing *c, uint64_t passes)
+{
+    return c->chain_ns * (double)passes + (c->cached ? 0 : c->bank_ns * sqrt((double)passes));
+}
+
 /* Computes all costs of an item except the cost of its accesses. */
 static void add_streams(struct costing *out, const struct job_request *job)
 {
@@ -274,6 +320,7 @@ void costing_begin(const struct fingerprint *fp, const struct job_request *job,
                           sizes->allocations[first].element_bytes);
     access_cost_scatter(&out->access_cost, fp, job->scattered);
     add_streams(out, job);
+    add_tail(out, job);
     add_accesses(out, sizes);
     add_line_reuse(out);
     sizes->basis = basis_of_origin(fp, out->basis);
@@ -308,9 +355,10 @@ double cost_steps(const struct costing *c, uint64_t steps)
     return c->first_ns + c->step_ns * (double)(steps - 1);
 }
 
-/* Adds the time of the link, which works in parallel with all other resources, and the time of the
- * launches, which follow one another. */
-static struct cost in_all(const struct costing *c, struct cost cost, uint64_t steps)
+/* Adds the time of the link, which works in parallel with all other resources, the time in which
+ * the slowest parts of each pass end, and the time of the launches, which follow one another. */
+static struct cost in_all(const struct costing *c, struct cost cost, uint64_t passes,
+                          uint64_t steps)
 {
     const double launches = cost_steps(c, steps);
 
@@ -319,6 +367,7 @@ static struct cost in_all(const struct costing *c, struct cost cost, uint64_t st
         cost.bound = BOUND_INPUT;
         cost.launch_ns = 0;
     }
+    cost.ns += cost.known ? tails_ns(c, passes) : 0;
     if (cost.known && launches > cost.ns)
         cost.bound = BOUND_LAUNCH;
     cost.ns += cost.known ? launches : 0;
@@ -349,7 +398,7 @@ struct cost cost_naive(const struct costing *c)
     if (!IS_KNOWN(translation))
         return unknown(translation.reason);
     l.memory = c->access.v + (c->local ? c->read_ns : 0);
-    return in_all(c, busiest(&l), STEPS_NAIVE);
+    return in_all(c, busiest(&l), 1, STEPS_NAIVE);
 }
 
 /* ---- scopes ---- */
@@ -438,7 +487,7 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     s.cost.launch_ns = cold_ns(c, s.scope_bytes, entry_bytes) * (double)s.passes;
     s.cost.ns =
         other * (double)(s.passes - 1) + last + c->keep_ns + s.cost.launch_ns + (s.cost.ns - other);
-    s.cost = in_all(c, s.cost, s.passes);
+    s.cost = in_all(c, s.cost, s.passes, s.passes);
     return s;
 }
 
@@ -506,7 +555,7 @@ struct cost cost_windows(const struct costing *c, const struct placement_answer 
     const struct maybe_f64 access = in_windows(c, windows);
     const struct load l = {.scan = c->scan_ns * imbalance_of(c, windows), .memory = access.v};
 
-    return IS_KNOWN(access) ? in_all(c, busiest(&l), STEPS_WINDOWS) : unknown(access.reason);
+    return IS_KNOWN(access) ? in_all(c, busiest(&l), 1, STEPS_WINDOWS) : unknown(access.reason);
 }
 
 /* Returns the time that the SMs of the smallest window take to scan all positions, relative to the
@@ -529,7 +578,7 @@ struct cost cost_by_part(const struct costing *c, double access_ns, double parts
     const struct load l = {.scan = c->scan_ns * parts,
                            .memory = access_ns + c->read_ns + c->keep_ns + c->add_ns};
 
-    return in_all(c, busiest(&l), STEPS_WINDOWS);
+    return in_all(c, busiest(&l), 1, STEPS_WINDOWS);
 }
 
 struct cost cost_filtered(const struct costing *c, const struct placement_answer *windows)
@@ -540,7 +589,7 @@ struct cost cost_filtered(const struct costing *c, const struct placement_answer
     if (!IS_KNOWN(access))
         return unknown(access.reason);
     l.memory = access.v + c->read_ns + c->keep_ns + c->add_ns * (windows->window_count - 1);
-    return in_all(c, busiest(&l), STEPS_WINDOWS);
+    return in_all(c, busiest(&l), 1, STEPS_WINDOWS);
 }
 
 /* Computes the cost of partitioned windows. All positions are read twice: once to count the
@@ -560,7 +609,7 @@ struct cost cost_partitioned(const struct costing *c, const struct placement_ans
     if (second >= both.ns)
         both.bound = BOUND_MEMORY;
     both.ns += second + busiest(&counting).ns;
-    return in_all(c, both, STEPS_PARTITIONED);
+    return in_all(c, both, 1, STEPS_PARTITIONED);
 }
 
 double cost_extra_bytes(const struct costing *c, enum strategy s, uint64_t readings)

@@ -27,6 +27,10 @@ struct costing {
     enum basis basis;
     double step_ns;  /* cost of one launch, divided by the number of items */
     double first_ns; /* cost of the first launch of a batch, divided by the number of items */
+    double chain_ns; /* cost of the dependent reads of one pass that its launch does not include,
+                        divided by the number of items */
+    double bank_ns;  /* cost of the wait for the busiest bank in one pass over all memory, divided
+                        by the number of items */
     double scan_ns;  /* cost of scanning one position */
     double host_ns;  /* cost of the input over the link, which works in parallel */
     double read_ns;  /* cost of reading the input from this GPU's memory */

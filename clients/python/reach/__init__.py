@@ -250,7 +250,8 @@ class Reach:
     def plan(self, gpu: GpuName, bytes: Sizes, *, access: Optional[str] = None, touches: Optional[Numbers] = None,
              element: Optional[Sizes] = None, transaction: Optional[Sizes] = None, reserve: Optional[Size] = None,
              accesses: Optional[SupportsIndex] = None, launch_us: Optional[Number] = None,
-             first_launch_us: Optional[Number] = None, no_sm_binding: Optional[bool] = None,
+             first_launch_us: Optional[Number] = None, dependent_reads: Optional[SupportsIndex] = None,
+             busiest_bank_ns: Optional[Number] = None, no_sm_binding: Optional[bool] = None,
              single_pass: Optional[bool] = None, input_bytes: Optional[Number] = None,
              input_gbps: Optional[Number] = None, scan_gps: Optional[Number] = None,
              in_reach_gbps: Optional[Number] = None, output_bytes: Optional[Number] = None,
@@ -287,6 +288,13 @@ class Reach:
         first_launch_us: The time in microseconds of a batch of few accesses, from launch to launch. It
             replaces launch_us for the first launch of a batch, and includes the latency of memory. The
             default is launch_us. The parameter has an effect only with accesses.
+        dependent_reads: The number of reads in the longest chain of a launch, in which each read waits for
+            the one before. The first launch includes 2, a position and its access; every further read adds
+            one latency. By default no chain is longer. The parameter has an effect only with accesses.
+        busiest_bank_ns: The time in nanoseconds by which the busiest bank of memory ends later than the mean
+            bank, after one random read. After n reads it is sqrt(n) times this time. A job measures it with
+            launches of two sizes. By default all banks end at once. The parameter has an effect only with
+            accesses, for reads.
         no_sm_binding: True if work cannot be bound to SMs.
         single_pass: True if the input cannot be read again.
         input_bytes: The number of bytes of input per access. By default the job has no input: positions are
@@ -337,7 +345,8 @@ class Reach:
         """
         return self._of_gpu(answers.Plan, "plan", gpu, bytes=bytes, access=access, touches=touches, element=element,
                             transaction=transaction, reserve=reserve, accesses=accesses, launch_us=launch_us,
-                            first_launch_us=first_launch_us, no_sm_binding=no_sm_binding, single_pass=single_pass,
+                            first_launch_us=first_launch_us, dependent_reads=dependent_reads,
+                            busiest_bank_ns=busiest_bank_ns, no_sm_binding=no_sm_binding, single_pass=single_pass,
                             input_bytes=input_bytes, input_gbps=input_gbps, scan_gps=scan_gps,
                             in_reach_gbps=in_reach_gbps, output_bytes=output_bytes, written_bytes=written_bytes,
                             partition_bytes=partition_bytes, contiguous=contiguous, concentration=concentration,

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "planner/access_cost.h"
 #include "planner/line_reuse.h"
+#include "planner/params.h"
 #include "planner/set_cost.h"
 #include "planner/strategy.h"
 
@@ -48,18 +49,25 @@ static void make_chip(void)
                                        .plateau_gbps = KNOWN_F64(LONG / LONG_NS)};
 }
 
-/* Returns the nanoseconds per item of naive. */
-static double naive_ns(const struct job_request *job)
+/* Returns the nanoseconds per item of a strategy, or 0 if it is not predicted. */
+static double option_ns(const struct job_request *job, enum strategy s)
 {
     struct err err = {.status = STATUS_OK};
 
     if (strategy_plan(&fp, job, &answer, &err) != STATUS_OK)
         fail_msg("%s", err.text);
     for (uint32_t i = 0; i < STRATEGY_COUNT; i++)
-        if (answer.options[i].strategy == STRATEGY_NAIVE)
+        if (answer.options[i].strategy == s && IS_KNOWN(answer.options[i].gbps))
             return answer.item_bytes / answer.options[i].gbps.v;
-    fail();
     return 0;
+}
+
+static double naive_ns(const struct job_request *job)
+{
+    const double ns = option_ns(job, STRATEGY_NAIVE);
+
+    assert_true(ns > 0);
+    return ns;
 }
 
 static double reads_ns(uint32_t element)
@@ -69,10 +77,15 @@ static double reads_ns(uint32_t element)
     return naive_ns(&job);
 }
 
+static void check_within(double value, double expected, double share)
+{
+    if (!(fabs(value - expected) <= share * fabs(expected)))
+        fail_msg("%.17g instead of %.17g", value, expected);
+}
+
 static void check_near(double value, double expected)
 {
-    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
-        fail_msg("%.17g instead of %.17g", value, expected);
+    check_within(value, expected, 1e-9);
 }
 
 static void touched_bytes_are_the_mean_of_all_positions(void **state)
@@ -326,6 +339,107 @@ static void cost_falls_with_the_batch(void **state)
     assert_true(before / alone - 1 < 1e-6);
 }
 
+/* Each further read of a chain takes the time of a slow load, in every pass. */
+static void dependent_reads_add_their_latency(void **state)
+{
+    struct job_request job = {.bytes = 32 * GIB, .accesses = 1000, .launch_us = 6};
+
+    (void)state;
+    make_chip();
+    fp.latency.tail_cycles = UNKNOWN_F64(REASON_NOT_MEASURED);
+    fp.parallelism.latency_ns = UNKNOWN_F64(REASON_NOT_MEASURED);
+    job.dependent_reads = 12;
+    check_near(naive_ns(&job), LINE_NS + 6); /* no latency is known */
+    fp.parallelism.latency_ns = KNOWN_F64(400);
+    check_near(naive_ns(&job), LINE_NS + 6 + 4);
+    fp.latency.tail_cycles = KNOWN_F64(1000);
+    fp.conditions.sm_clock_khz = KNOWN_U32(2000000);
+    check_near(naive_ns(&job), LINE_NS + 6 + 5);
+    for (job.dependent_reads = 0; job.dependent_reads <= 2; job.dependent_reads++)
+        check_near(naive_ns(&job), LINE_NS + 6);
+    job.dependent_reads = 12;
+    job.accesses = 0;
+    check_near(naive_ns(&job), LINE_NS);
+}
+
+/* Scopes wait for a chain in each pass, and one pass over windows waits once. */
+static void each_pass_has_a_chain(void **state)
+{
+    const struct job_request job = {.bytes = 137 * GIB, .accesses = 1000000, .input_bytes = 8};
+    struct job_request longer = job;
+    double before[STRATEGY_COUNT];
+
+    (void)state;
+    make_chip();
+    fp.latency.tail_cycles = KNOWN_F64(1000);
+    fp.conditions.sm_clock_khz = KNOWN_U32(2000000);
+    longer.dependent_reads = 102;
+    for (int s = 0; s < STRATEGY_COUNT; s++)
+        before[s] = option_ns(&job, (enum strategy)s);
+    for (int s = 0; s < STRATEGY_COUNT; s++) {
+        const double ns = option_ns(&longer, (enum strategy)s);
+        const uint64_t passes = s == STRATEGY_SCOPES ? answer.passes : 1;
+        if (before[s] > 0)
+            check_within(ns - before[s], 0.05 * (double)passes, 1e-6);
+    }
+    assert_true(before[STRATEGY_SCOPES] > 0 && before[STRATEGY_FILTERED_WINDOWS] > 0);
+}
+
+/* The wait for the busiest bank grows with the square root of the reads. A launch of more reads is
+ * longer, and the share of the wait vanishes. */
+static void the_busiest_bank_ends_last(void **state)
+{
+    struct job_request even = {.bytes = 32 * GIB, .first_launch_us = 2.5, .accesses = 1};
+    struct job_request job = even;
+    double before = 0;
+    double share = INFINITY;
+
+    (void)state;
+    make_chip();
+    job.busiest_bank_ns = 5;
+    for (uint64_t n = 1; n < 1ULL << 50; n *= 3) {
+        job.accesses = even.accesses = n;
+        const double all = naive_ns(&even) * (double)n;
+        const double waits = naive_ns(&job) * (double)n - all;
+        assert_true(waits > 0 && all + waits > before);
+        check_within(waits, 5 * sqrt((double)n), 1e-3);
+        before = all + waits;
+        share = waits / all;
+    }
+    assert_true(share < 1e-4);
+    job.accesses = even.accesses = 10000;
+    job.lines = even.lines = 1.0 / 16; /* reads of a line are one read */
+    check_within(naive_ns(&job) - naive_ns(&even), 5 * 25 / 10000.0, 1e-6);
+    job.access = even.access = ACCESS_ATOMIC;
+    job.in_reach_gbps = even.in_reach_gbps = 1000;
+    check_near(naive_ns(&job), naive_ns(&even));
+}
+
+/* No job is shorter with a wait than without one, in any strategy. */
+static void waits_shorten_no_strategy(void **state)
+{
+    struct rng rng = seeded();
+
+    (void)state;
+    make_chip();
+    fp.latency.tail_cycles = KNOWN_F64(1000);
+    fp.conditions.sm_clock_khz = KNOWN_U32(2000000);
+    for (int round = 0; round < 200; round++) {
+        struct job_request job = {.bytes = (1 + rng_below(&rng, 137)) * GIB,
+                                  .element_bytes = 1U << rng_below(&rng, 11),
+                                  .accesses = 1ULL << rng_below(&rng, 40),
+                                  .input_bytes = 8,
+                                  .lines = rng_unit(&rng)};
+        double before[STRATEGY_COUNT];
+        for (int s = 0; s < STRATEGY_COUNT; s++)
+            before[s] = option_ns(&job, (enum strategy)s);
+        job.dependent_reads = (uint32_t)(1 + rng_below(&rng, 100));
+        job.busiest_bank_ns = PARAM_LEAST_REAL + 10 * rng_unit(&rng);
+        for (int s = 0; s < STRATEGY_COUNT; s++)
+            assert_true(option_ns(&job, (enum strategy)s) >= before[s] * (1 - 1e-12));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +457,10 @@ int main(void)
         cmocka_unit_test(reads_and_writes_share_memory),
         cmocka_unit_test(the_first_launch_has_its_own_time),
         cmocka_unit_test(cost_falls_with_the_batch),
+        cmocka_unit_test(dependent_reads_add_their_latency),
+        cmocka_unit_test(each_pass_has_a_chain),
+        cmocka_unit_test(the_busiest_bank_ends_last),
+        cmocka_unit_test(waits_shorten_no_strategy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
