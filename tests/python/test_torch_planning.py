@@ -136,6 +136,35 @@ def a_request_about_host_memory_has_the_input_and_the_output_of_the_job():
 
 
 @case
+def times_of_launches_follow_from_three_sizes():
+    rng, counts = random.Random(common.SEED), (1 << 10, 1 << 16, 1 << 20)
+
+    def took(n, first, each, busiest):
+        return first + n * each + busiest * n ** 0.5
+    for _ in range(100):
+        first, each, busiest = rng.uniform(1, 9), rng.uniform(1e-6, 1e-4), rng.uniform(0, 0.02)
+        found = planning.launch_times(counts, [took(n, first, each, busiest) for n in counts])
+        assert abs(found.first_launch_us - first) <= 0.0251 and abs(found.busiest_bank_ns - 1e3 * busiest) <= 0.0501, found
+        noisy = planning.launch_times(counts, [took(n, first, each, busiest) * rng.uniform(0.98, 1.02) for n in counts])
+        assert noisy.busiest_bank_ns >= 0 and abs(noisy.first_launch_us - first) < 0.15 * (first + busiest * 32 + each * 1024)
+    found = planning.launch_times(counts, [3.0, 3.1, 50.0])  # bent the other way, as if banks were faster together
+    assert found.busiest_bank_ns == 0 and 2.9 < found.first_launch_us < 3
+
+
+@case
+def measured_waits_are_parameters_if_the_source_supports_them():
+    job = dataclasses.replace(JOB, first_launch_us=2.45, dependent_reads=9, busiest_bank_ns=4.7)
+    source, older = Source(), Source(unknown=("dependent_reads", "busiest_bank_ns"))
+    for one in (source, older):
+        assert planning.Planner(one).ask("GPU-1", job).strategy == "windows"
+    waits = {"first_launch_us": 2.45, "dependent_reads": 9, "busiest_bank_ns": 4.7}
+    assert waits.items() <= source.asked[0].items() and "dependent_reads" not in JOB.parameters()
+    assert not {"dependent_reads", "busiest_bank_ns"} & older.asked[-1].keys() and older.asked[-1]["first_launch_us"] == 2.45
+    lists = planning.TablesJob(tables=(60, 40), rows=(2, 2), **dataclasses.asdict(job))
+    assert lists.part(0, 1).busiest_bank_ns == lists.part(0, 2).busiest_bank_ns == 4.7
+
+
+@case
 def windows_with_a_gap_or_an_early_end_are_no_plan():
     assert "gap" in common.raises(planning.NoPlan, planning.read, answer(windows=((0, 50), (60, 40))), 100)
     assert "end" in common.raises(planning.NoPlan, planning.read, answer(), 101)

@@ -19,7 +19,7 @@ common.need_torch()
 
 import torch  # noqa: E402
 
-from reach.torch import shapes, tuning  # noqa: E402
+from reach.torch import bag, launch, shapes, tuning  # noqa: E402
 
 rng = random.Random(common.SEED)
 CANDIDATES = [shapes.Shape(2**k, 4) for k in range(5)]
@@ -232,6 +232,45 @@ def processes_that_write_at_once_leave_a_whole_file():
         found = tuning.load(file)
         assert 20 <= len(found) <= 80 and set(found.values()) == {"1 2 3 4 5"}
         assert os.listdir(folder) == ["file"]
+
+
+@case
+def launches_of_three_sizes_are_timed():
+    counts, ran = (8, 64, 256), []
+    before = launch.SCRATCH, tuning.microseconds, launch.run
+
+    def clock(one, repeats):
+        ran.clear()
+        for _ in range(repeats):
+            one()
+        assert len(ran) == repeats and len({index.data_ptr() for index, _ in ran}) == repeats  # each has its own indices
+        return 2.5 + len(ran[0][0]) * 0.01 + 0.2 * len(ran[0][0]) ** 0.5
+
+    def copied(way, scope, windows, pieces, shape, kept, index, rows, out, *more, **words):
+        before[2](way, scope, windows, pieces, shape, kept, index, rows.random_(0, 1 << 20), out, *more, **words)
+        assert torch.equal(out, rows[index])
+        ran.append((index, out))
+
+    launch.SCRATCH, tuning.microseconds, launch.run = 1 << 12, clock, copied
+    try:
+        took = launch._time_copies(torch.device("cpu"), counts)
+    finally:
+        launch.SCRATCH, tuning.microseconds, launch.run = before
+    assert launch.launch_times(counts, took) == (2.5, 200)
+    assert launch.times_of(torch.device("cpu")) == (0, 0)
+
+
+@case
+def a_bag_has_a_read_for_each_of_its_turns():
+    for _ in range(common.count(100)):
+        width, length, bags = rng.randrange(1, 300), rng.randrange(1, 300), 1 << rng.randrange(20)
+        table, index = torch.empty(1000, width, device="meta"), torch.empty(0, dtype=torch.int64)
+        reads = [bag.job(table, index, bags * length, bags, False, longest, ragged).dependent_reads
+                 for longest in (1, length, 2 * length, 100 * length) for ragged in (False, True)]
+        assert reads[:2] == [2, 3] and all(b == a + 1 for a, b in zip(reads[::2], reads[1::2]))
+        assert reads[::2] == sorted(reads[::2]) and reads[6] <= 1 + 100 * length
+        one, both = (bag.job(table, index, bags * length, bags, False, ragged=r).dependent_reads for r in (False, True))
+        assert 2 <= one < both <= 2 * one
 
 
 @case

@@ -23,14 +23,20 @@ MODES = ("sum", "mean")
 BLOCK = 1024   # numbers of a program that adds parts
 
 
-def job(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool) -> Job:
+def job(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool, longest: int = 0,
+        ragged: bool = False) -> Job:
     """Returns the job of `rows` rows in all bags. If the table has two parts, the sums of both parts are written as
-    float32 and read again."""
+    float32 and read again. The length of the longest bag is twice the average length if it is not given and the bags are
+    `ragged`, which means that they have offsets."""
     row, width = launch.row_bytes(table), table.shape[1]
     per_row = bags / max(1, rows)
+    each = typical(rows, bags)
+    sums, together = shapes.bag_sums("naive", row, each, shapes.are_few(max(1, rows), each))
+    turns = -(-(longest or (2 * each if ragged else each)) // (sums * together))
     return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=rows,
                input_bytes=index.element_size() + (table.element_size() if weighted else 0),
-               written_bytes=row * per_row, output_bytes=2 * 4 * width * per_row)
+               written_bytes=row * per_row, output_bytes=2 * 4 * width * per_row,
+               dependent_reads=int(ragged) + 1 + turns)  # offsets, the first indices, and the rows of each turn
 
 
 @functools.lru_cache(maxsize=1 << 10)
@@ -123,8 +129,8 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
     if why or any(t is not None and t.device != table.device for t in (index, call.offsets, call.weights)):
         return None
     vector = vector_bytes(launch.row_bytes(table), table)
-    way = launch.choose("embedding_bag", table, job(table, index, rows, call.bags, call.weights is not None), strategy,
-                        False, index if whole else None)
+    wanted = job(table, index, rows, call.bags, call.weights is not None, ragged=call.offsets is not None)
+    way = launch.choose("embedding_bag", table, wanted, strategy, False, index if whole else None)
     if way is None:
         return None
     row, each = launch.row_bytes(table), typical(rows, call.bags)

@@ -12,14 +12,15 @@ import contextlib
 import dataclasses
 import math
 import os
-from typing import Any, Callable, ContextManager, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 
 import reach
 from reach._locks import Lock
 from reach.torch import compiled, concentration, fallback, host, kernels, shapes, streams, tuning
-from reach.torch.planning import HostJob, Job, NoPlan, Plan, Planner, STRATEGIES, TablesJob, packed, row_bounds, scope_bounds
+from reach.torch.planning import (HostJob, Job, LaunchTimes, NoPlan, Plan, Planner, STRATEGIES, TablesJob, launch_times, packed,
+                                  row_bounds, scope_bounds)
 from reach.torch.shapes import Shape
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU tensors: for tests
@@ -33,7 +34,9 @@ PLANNED = 8  # times the bytes that fill the link according to a plan, if that i
 WHOLE_GPU = 4
 SHORT = 8  # times IN_FLIGHT; shorter batches are done before their reads matter to others, and get a launch without a queue
 STOCK = "stock"
-FEW, SCRATCH = 1024, 1 << 27  # rows whose launch is timed, and bytes from which they come: more than an L2 holds
+TIMED = (1 << 10, 1 << 16, 1 << 20)  # rows of launches that are timed
+TIMED_ROW, SCRATCH = 32, 1 << 29     # bytes of such a row, and bytes from which they come: an L2 holds a small part
+TIMED_SHAPE = Shape(256, 4)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +81,7 @@ _lock = Lock()
 _planner: Optional[Planner] = None
 _plans: Dict[Tuple[int, Job], Union[Plan, NoPlan]] = {}
 _checked: Dict[int, Optional[NoPlan]] = {}
-_first_launch: Dict[torch.device, float] = {}
+_times: Dict[torch.device, LaunchTimes] = {}
 _ways: Dict[Tuple[Any, ...], Way] = {}
 _remembered: Dict[Tuple[Any, ...], Any] = {}
 UNKNOWN = object()
@@ -135,39 +138,52 @@ def facts(device: torch.device) -> Tuple[str, int]:
     return uuid if uuid.startswith(("GPU-", "MIG-")) else "GPU-" + uuid, properties.multi_processor_count
 
 
-def first_launch_us(device: torch.device) -> float:
-    """Returns the time of a launch that copies FEW rows from memory, from launch to launch, in quarters of a
-    microsecond. It is measured once. Returns 0 if this is not a GPU, in the capture of a CUDA graph, and if there is no
-    memory for the rows."""
+def times_of(device: torch.device) -> LaunchTimes:
+    """Returns the times of launches of the kernel that copies rows. They are measured once. Nothing is measured if this
+    is not a GPU, in the capture of a CUDA graph, and if there is no memory for the rows."""
     if device.type != "cuda" or capturing(device):
-        return _first_launch.get(device, 0.0)
+        return _times.get(device, LaunchTimes())
     with _lock:
-        if device not in _first_launch:
+        if device not in _times:
             try:
                 with on(device):
-                    _first_launch[device] = round(4 * _time_few(device)) / 4
+                    _times[device] = launch_times(TIMED, _time_copies(device, TIMED))
             except torch.cuda.OutOfMemoryError:
-                _first_launch[device] = 0.0
-        return _first_launch[device]
+                _times[device] = LaunchTimes()
+        return _times[device]
 
 
-def _time_few(device: torch.device) -> float:
-    """Returns the microseconds of a launch that copies FEW rows. The generator of the caller is left as it is."""
-    rows = torch.zeros(SCRATCH >> 4, 4, dtype=torch.int32, device=device)
-    many = tuning.ROUNDS * tuning.MOST_REPEATS
-    indices = iter(torch.randint(0, rows.shape[0], (many, FEW), device=device,
-                                 generator=torch.Generator(device).manual_seed(0)).unbind())
-    out = rows.new_empty(FEW, 4)
-    took = [tuning.microseconds(lambda: torch.index_select(rows, 0, next(indices), out=out), tuning.MOST_REPEATS)
-            for _ in range(tuning.ROUNDS)]
-    return sorted(took)[tuning.ROUNDS // 2]
+def _time_copies(device: torch.device, counts: Sequence[int]) -> List[float]:
+    """Returns the microseconds of launches that copy these numbers of rows, from launch to launch. The generator of the
+    caller is left as it is."""
+    rows = torch.empty(SCRATCH // TIMED_ROW, TIMED_ROW // 4, dtype=torch.int32, device=device)
+    vectors, way = TIMED_ROW // 16, Way("naive", "it is timed", (0, rows.shape[0]))
+    kept: compiled.Kept = {}
+    random = torch.Generator(device).manual_seed(0)
+
+    def time(count: int) -> float:
+        out, repeats = rows.new_empty(count, rows.shape[1]), max(1, min(tuning.MOST_REPEATS, 4 * counts[-1] // count))
+        took = []
+        for _ in range(tuning.ROUNDS):
+            indices = iter(torch.randint(0, rows.shape[0], (repeats, count), device=device, generator=random).unbind())
+            took.append(tuning.microseconds(lambda: copy(next(indices), out), repeats))  # noqa: B023
+        return sorted(took)[tuning.ROUNDS // 2]
+
+    def copy(index: torch.Tensor, out: torch.Tensor) -> None:
+        run(way, kernels.copy_scope, kernels.copy_windows, -(-len(out) * vectors // TIMED_SHAPE.items), TIMED_SHAPE, kept,
+            index, rows, out, len(out), vectors, words=torch.int32, W=4, SHIFT=kernels.shift(vectors),
+            BLOCK=TIMED_SHAPE.items)
+
+    return [time(count) for count in counts]
 
 
 def plan(device: torch.device, job: Job) -> Plan:
     """Requests the plan once for each device and job. Raises NoPlan if there is none."""
     number = -1 if device.index is None else device.index
+    times = times_of(device)
     key = number, dataclasses.replace(job, accesses=job.rounded(),
-                                      first_launch_us=job.first_launch_us or first_launch_us(device))
+                                      first_launch_us=job.first_launch_us or times.first_launch_us,
+                                      busiest_bank_ns=job.busiest_bank_ns or times.busiest_bank_ns)
     with _lock:
         if key not in _plans:
             _plans[key] = _ask(device, number, lambda planner, gpu: planner.ask(gpu, key[1]))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+import math
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import reach
 
@@ -21,7 +22,8 @@ HOST_KINDS = {"managed": ("managed-host",), "vmm": ("host-virtual",),
 TRITON_LAUNCH_US = 20.0  # of the CPU; passes that are shorter wait for their launches
 MORE_LAUNCHES = 2  # of windows or of two scopes, than of one pass: a second pass or the queues, and the sum of the parts
 # Parameters of no effect on the result: only on how well it is predicted.
-_OPTIONAL = ("written_bytes", "accesses", "launch_us", "first_launch_us", "concentration", "lines", "line_concentration")
+_OPTIONAL = ("written_bytes", "accesses", "launch_us", "first_launch_us", "concentration", "lines", "line_concentration",
+             "dependent_reads", "busiest_bank_ns")
 
 
 class NoPlan(Exception):
@@ -35,8 +37,11 @@ class Job:
     has a part of. `in_step` means that two windows work on an access at nearly the same time. Their parts of
     `output_bytes` then meet in the L2 and are moved once. `concentration` is how unequally often pages are read, and
     `line_concentration` lines of 128 bytes. `lines` is the number of different lines per access, or 0 if rows are apart
-    from one another. `first_launch_us` is the time of a batch of one access, or 0 if it was not measured. A job that is
-    `exact` is planned for its number of accesses, and any other for the next power of two."""
+    from one another. `first_launch_us` is the time of a batch of one access, or 0 if it was not measured.
+    `dependent_reads` is the length of the longest chain of reads of a launch, in which each read waits for the one before,
+    or 0 for a read of a row by its index. Waiting for the busiest bank of memory takes `busiest_bank_ns` times the square
+    root of the number of reads; it is 0 if it was not measured. A job that is `exact` is planned for its number of
+    accesses, and any other for the next power of two."""
     table_bytes: int
     row_bytes: int
     accesses: int
@@ -49,14 +54,19 @@ class Job:
     lines: float = 0.0
     line_concentration: float = 0.0
     first_launch_us: float = 0.0
+    dependent_reads: int = 0
+    busiest_bank_ns: float = 0.0
     exact: bool = False
 
     def parameters(self) -> Dict[str, Any]:
         words: Dict[str, Any] = {"bytes": self.table_bytes, "access": self.access,
                                  "element": self.row_bytes, "input_bytes": float(self.input_bytes)}
-        for name in ("written_bytes", "output_bytes", "concentration", "lines", "line_concentration", "first_launch_us"):
+        for name in ("written_bytes", "output_bytes", "concentration", "lines", "line_concentration", "first_launch_us",
+                     "busiest_bank_ns"):
             if getattr(self, name) > 0:
                 words[name] = float(getattr(self, name))
+        if self.dependent_reads > 0:
+            words["dependent_reads"] = self.dependent_reads
         return {**words, "accesses": self.rounded(), "launch_us": LAUNCH_US}
 
     def rounded(self) -> int:
@@ -99,8 +109,28 @@ class TablesJob(Job):
             given[name] = getattr(self, name) * share
         if many > 1:
             return dataclasses.replace(self, tables=tables, rows=rows, **given)
-        return Job(accesses=self.accesses, access=self.access, first_launch_us=self.first_launch_us, exact=self.exact,
-                   **given)
+        return Job(accesses=self.accesses, access=self.access, first_launch_us=self.first_launch_us,
+                   dependent_reads=self.dependent_reads, busiest_bank_ns=self.busiest_bank_ns, exact=self.exact, **given)
+
+
+class LaunchTimes(NamedTuple):
+    """The numbers of a Job that are measured once for each GPU; 0 means not measured."""
+    first_launch_us: float = 0.0
+    busiest_bank_ns: float = 0.0
+
+
+def launch_times(counts: Sequence[int], took: Sequence[float]) -> LaunchTimes:
+    """Returns the times from the microseconds of launches of three ascending numbers of random reads. A launch of n reads
+    takes first + n each + busiest sqrt(n): each of many banks of memory gets a random number of them, and the launch ends
+    with the busiest bank (planner.md)."""
+    few, more, many = counts
+    share = (more - few) / (many - few)  # of the time of `each` between the outer numbers
+    root = [math.sqrt(n) for n in counts]
+    bent = took[1] - took[0] - share * (took[2] - took[0])
+    busiest = max(0.0, bent / (root[1] - root[0] - share * (root[2] - root[0])))
+    each = (took[2] - took[0] - busiest * (root[2] - root[0])) / (many - few)
+    first = took[0] - few * each - busiest * root[0]
+    return LaunchTimes(max(0.0, round(20 * first) / 20), round(busiest * 1e3, 1))
 
 
 @dataclasses.dataclass(frozen=True)
