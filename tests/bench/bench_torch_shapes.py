@@ -279,13 +279,14 @@ class Work:
         self.case = case
         self.rows = int((gib or case.gib) * GIB) // case.row
         self.table = memory[:self.rows * case.row].view(case.type).view(self.rows, case.width)
-        self.offsets = None
+        self.offsets, self.longest = None, case.bag
         if case.kind == "rows":
             self.out = out[:case.count * case.row].view(case.type).view(case.count, case.width)
             return
         self.out = out[:case.bags * case.row].view(case.type).view(case.bags, case.width)
         if case.ragged:
             self.offsets = draw_offsets(case, torch.Generator(DEVICE).manual_seed(seed + case.number))
+            self.longest = int(self.offsets.diff().max())
 
     def index(self):
         return draw_indices(self.case, self.rows)
@@ -311,7 +312,7 @@ class Work:
 
     def job(self, index):
         found = (gather.job(self.table, index) if self.case.kind == "rows" else
-                 bag.job(self.table, index, index.numel(), self.case.bags, False))
+                 bag.job(self.table, index, index.numel(), self.case.bags, False, self.longest, self.case.ragged))
         return launch.sampled(self.table, found, index)
 
     def right(self, index):
@@ -375,6 +376,8 @@ def measure(case, memory, out, seed):
     quartiles = statistics.quantiles(ratios, n=4)
     found.update(torch=speed["torch"], plain=speed[plain], plain_shape=plain, reach=speed["reach"], faster=other,
                  ratio=statistics.median(ratios), spread=quartiles[2] - quartiles[0])
+    if case.kind == "bags":
+        found["longest"] = work.longest
     predict(found, work, index)
     if found["strategy"] in ("windows", "scopes") and case.gib > WITHIN_GIB:
         within = Work(case, memory, out, seed, WITHIN_GIB)
@@ -576,6 +579,7 @@ def main():
     out = torch.empty(OUT_BYTES, dtype=torch.uint8, device=DEVICE)
     if "overhead" in options.part:
         document["overhead"] = overhead(memory)
+    document["launch_times"] = launch.times_of(memory.device)._asdict()
     if "sweep" in options.part:
         sweep(options, drawn, memory, out, document, until)
     write(options.out, document)

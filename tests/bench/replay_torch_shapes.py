@@ -2,11 +2,13 @@
 """Predicts the cases of a stored run of bench_torch_shapes.py again, with the planner of this tree, and compares them
 with the measured speeds.
 
-    tests/bench/replay_torch_shapes.py SWEEP.json[.xz] FINGERPRINT.json [--first-launch-us N] [--cases] [--stored]
+    tests/bench/replay_torch_shapes.py SWEEP.json[.xz] FINGERPRINT.json [--first-launch-us N] [--busiest-bank-ns N]
+                                       [--cases] [--stored]
 
 It needs PyTorch and Triton, but no GPU: tables are on the device meta, and samples of the indices are drawn on the CPU
-by the patterns of the sweep. The fingerprint is of the GPU of the sweep. The time of the first launch cannot be
-measured again, so it is an option. With --stored the predictions of the run itself are counted. The groups are the
+by the patterns of the sweep. The fingerprint is of the GPU of the sweep. The times of launches cannot be measured
+again. They are options if the sweep has not stored them. If the sweep has not stored the length of the longest bag, the
+mean of this length is used. With --stored the predictions of the run itself are counted. The groups are the
 kind, the time of a launch, and the pattern. A speed of a group is measured / predicted.
 """
 import argparse
@@ -40,15 +42,22 @@ def draw_index(case, rows):
     return bench_torch_shapes.some_rows(case["pattern"], rows, 0, many, case["count"])
 
 
-def predicted(case, first_launch_us):
+def longest_bag(case):
+    """Returns the length of the longest bag. Bags of random length have 1 to 2 x bag - 1 rows."""
+    bags = case["count"] // case["bag"]
+    mean = round(1 + (2 * case["bag"] - 2) * bags / (bags + 1))
+    return case.get("longest") or (mean if case["ragged"] else case["bag"])
+
+
+def predicted(case, times):
     """Returns the predicted 10^9 rows per second of the measured strategy, or None."""
     kind = getattr(torch, case["dtype"])
     rows = int(case["gib"] * GIB) // case["row"]
     table = torch.empty(rows, case["row"] // kind.itemsize, dtype=kind, device="meta")
     index = torch.empty(case["count"], dtype=getattr(torch, case["index"]), device="meta")
     job = gather.job(table, index) if case["kind"] == "rows" else \
-        bag.job(table, index, case["count"], case["count"] // case["bag"], False)
-    job = launch.dataclasses.replace(launch.sampled(table, job, draw_index(case, rows)), first_launch_us=first_launch_us)
+        bag.job(table, index, case["count"], case["count"] // case["bag"], False, longest_bag(case), case["ragged"])
+    job = launch.dataclasses.replace(launch.sampled(table, job, draw_index(case, rows)), **times)
     _, speeds = launch.predicted(torch.device("cpu"), job)
     speed = speeds.get(case["strategy"])
     return speed and speed / 1e9
@@ -74,22 +83,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sweep")
     parser.add_argument("fingerprint")
-    parser.add_argument("--first-launch-us", type=float, default=0)
+    parser.add_argument("--first-launch-us", type=float)
+    parser.add_argument("--busiest-bank-ns", type=float)
     parser.add_argument("--cases", action="store_true", help="print each case")
     parser.add_argument("--stored", action="store_true")
     options = parser.parse_args()
     with (lzma.open if options.sweep.endswith(".xz") else open)(options.sweep, "rt", encoding="utf-8") as file:
-        cases = json.load(file)["cases"]
+        sweep = json.load(file)
     with open(options.fingerprint, encoding="utf-8") as file:
         gpu = json.load(file)["gpu"]
     rt.use("file:" + options.fingerprint)
     launch.facts = lambda device: (gpu["uuid"], gpu["sm_count"])
+    given = {name: getattr(options, name) for name in launch.LaunchTimes._fields}
+    times = {**sweep.get("launch_times", {}), **{name: value for name, value in given.items() if value is not None}}
     groups = {}
-    for case in cases:
+    for case in sweep["cases"]:
         if "of_predicted" not in case:
             continue
         torch.manual_seed(case["number"])
-        speed = case["reach"] / case["of_predicted"] if options.stored else predicted(case, options.first_launch_us)
+        speed = case["reach"] / case["of_predicted"] if options.stored else predicted(case, times)
         if speed:
             groups.setdefault(group_of(case), []).append(case["reach"] / speed)
         if options.cases:
