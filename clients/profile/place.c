@@ -5,14 +5,17 @@
 
 #include <stdlib.h>
 
-NAME_FUNCTION(place_name, enum place, [PLACE_DEVICE] = "device",
-              [PLACE_MANAGED_DEVICE] = "managed-device", [PLACE_PINNED] = "pinned-host",
-              [PLACE_REGISTERED] = "registered-host", [PLACE_MANAGED_HOST] = "managed-host",
-              [PLACE_PEER] = "peer", [PLACE_MANAGED] = "managed", [PLACE_UNKNOWN] = "unknown")
-NAME_FUNCTION(place_words, enum place, [PLACE_DEVICE] = "device",
-              [PLACE_MANAGED_DEVICE] = "managed at the device", [PLACE_PINNED] = "pinned host",
-              [PLACE_REGISTERED] = "registered host", [PLACE_MANAGED_HOST] = "managed at the host",
-              [PLACE_PEER] = "peer", [PLACE_MANAGED] = "managed", [PLACE_UNKNOWN] = "unknown")
+NAME_FUNCTION(
+    place_name, enum place, [PLACE_DEVICE] = "device", [PLACE_MANAGED_DEVICE] = "managed-device",
+    [PLACE_PINNED] = "pinned-host", [PLACE_REGISTERED] = "registered-host",
+    [PLACE_REGISTERED_HUGE] = "registered-huge-host", [PLACE_MANAGED_HOST] = "managed-host",
+    [PLACE_PEER] = "peer", [PLACE_MANAGED] = "managed", [PLACE_UNKNOWN] = "unknown")
+NAME_FUNCTION(
+    place_words,
+    enum place, [PLACE_DEVICE] = "device", [PLACE_MANAGED_DEVICE] = "managed at the device",
+    [PLACE_PINNED] = "pinned host", [PLACE_REGISTERED] = "registered host",
+    [PLACE_REGISTERED_HUGE] = "registered huge pages", [PLACE_MANAGED_HOST] = "managed at the host",
+    [PLACE_PEER] = "peer", [PLACE_MANAGED] = "managed", [PLACE_UNKNOWN] = "unknown")
 
 bool place_is_device(enum place place)
 {
@@ -27,6 +30,9 @@ bool place_memory_kind(enum place place, enum memory_kind *out)
         return true;
     case PLACE_REGISTERED:
         *out = MEMORY_HOST_REGISTERED;
+        return true;
+    case PLACE_REGISTERED_HUGE:
+        *out = MEMORY_HOST_REGISTERED_HUGE;
         return true;
     case PLACE_MANAGED_HOST:
         *out = MEMORY_MANAGED_HOST;
@@ -46,6 +52,8 @@ static enum place place_of(const struct recording_allocation *a, uint32_t gpu)
         return PLACE_PINNED;
     case RECORDING_REGISTERED:
         return PLACE_REGISTERED;
+    case RECORDING_REGISTERED_HUGE:
+        return PLACE_REGISTERED_HUGE;
     case RECORDING_MANAGED:
         return a->at == RECORDING_AT_HOST     ? PLACE_MANAGED_HOST
                : a->at == RECORDING_AT_DEVICE ? PLACE_MANAGED_DEVICE

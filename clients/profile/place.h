@@ -13,6 +13,7 @@ enum place {
     PLACE_MANAGED_DEVICE,
     PLACE_PINNED,
     PLACE_REGISTERED,
+    PLACE_REGISTERED_HUGE, /* in huge pages */
     PLACE_MANAGED_HOST,
     PLACE_PEER,    /* memory of another GPU */
     PLACE_MANAGED, /* managed memory whose location is unknown */

@@ -22,10 +22,11 @@ enum {
 /* Page numbers and addresses stay below this limit, so that sums do not overflow. */
 static const uint64_t MAX_ADDRESS = (uint64_t)1 << 63;
 
-NAME_FUNCTION(recording_kind_name, enum recording_kind, [RECORDING_DEVICE] = "device",
-              [RECORDING_POOL] = "pool", [RECORDING_VIRTUAL] = "virtual", [RECORDING_IPC] = "ipc",
-              [RECORDING_GRAPH] = "graph", [RECORDING_PINNED] = "pinned",
-              [RECORDING_REGISTERED] = "registered", [RECORDING_MANAGED] = "managed")
+NAME_FUNCTION(recording_kind_name,
+              enum recording_kind, [RECORDING_DEVICE] = "device", [RECORDING_POOL] = "pool",
+              [RECORDING_VIRTUAL] = "virtual", [RECORDING_IPC] = "ipc", [RECORDING_GRAPH] = "graph",
+              [RECORDING_PINNED] = "pinned", [RECORDING_REGISTERED] = "registered",
+              [RECORDING_REGISTERED_HUGE] = "registered-huge", [RECORDING_MANAGED] = "managed")
 NAME_FUNCTION(recording_location_name, enum recording_location, [RECORDING_AT_UNKNOWN] = "unknown",
               [RECORDING_AT_HOST] = "host", [RECORDING_AT_DEVICE] = "device")
 NAME_FUNCTION(recording_state_name, enum recording_state, [RECORDING_TIMED] = "timed",

@@ -2,6 +2,7 @@
 #include "clients/profile/inject/driver.h"
 
 #include "clients/profile/inject/abi.h"
+#include "clients/profile/inject/huge_pages.h"
 #include "clients/profile/inject/memory.h"
 
 #include <dlfcn.h>
@@ -115,6 +116,15 @@ static const char *location(const struct allocation *a)
     return "unknown";
 }
 
+static bool is_in_huge_pages(const struct allocation *a)
+{
+    FILE *const smaps = fopen("/proc/self/smaps", "re");
+    const double share = smaps ? huge_pages_share(smaps, a->address, a->bytes) : 0;
+    if (smaps)
+        (void)fclose(smaps);
+    return share >= 0.5;
+}
+
 void driver_locate(void *context, const uint64_t *pages, size_t count)
 {
     struct allocation a;
@@ -130,8 +140,10 @@ void driver_locate(void *context, const uint64_t *pages, size_t count)
         if (!memory_is_known(address) && !memory_is_known(last))
             find_allocation(last);
     }
-    for (uint32_t i = 0; cu.range && memory_get(i, &a); i++) {
-        if (!a.freed && strcmp(a.kind, "managed") == 0)
-            memory_locate(a.address, location(&a));
+    for (uint32_t i = 0; memory_get(i, &a); i++) {
+        if (!a.freed && cu.range && strcmp(a.kind, "managed") == 0)
+            memory_locate(a.address, a.kind, location(&a));
+        else if (!a.freed && strcmp(a.kind, "registered") == 0 && strcmp(a.at, "unknown") == 0)
+            memory_locate(a.address, is_in_huge_pages(&a) ? "registered-huge" : a.kind, "host");
     }
 }

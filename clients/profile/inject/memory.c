@@ -115,12 +115,14 @@ bool memory_is_known(uint64_t address)
     return is_in;
 }
 
-void memory_locate(uint64_t address, const char *at)
+void memory_locate(uint64_t address, const char *kind, const char *at)
 {
     pthread_mutex_lock(&lock);
     struct allocation *const a = find(&allocations, address);
-    if (a && a->address == address)
+    if (a && a->address == address) {
+        a->kind = kind;
         a->at = at;
+    }
     pthread_mutex_unlock(&lock);
 }
 

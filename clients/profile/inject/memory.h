@@ -9,7 +9,7 @@ struct allocation {
     int device;
     uint64_t address, bytes;
     const char *kind; /* static: "device", "pool", "pinned", .. (../recording.h) */
-    const char *at;   /* static: "host", "device" or "unknown"; for managed memory */
+    const char *at;   /* static: "host", "device" or "unknown"; for managed and registered memory */
     bool freed;
 };
 
@@ -25,8 +25,9 @@ bool memory_is_reserved(uint64_t address);
 /* Returns whether an allocation, live or freed, contains `address`. */
 bool memory_is_known(uint64_t address);
 
-/* Sets the location of the allocation that begins at `address`. `at` is static text. */
-void memory_locate(uint64_t address, const char *at);
+/* Sets the kind and the location of the allocation that begins at `address`. Both are static text.
+ */
+void memory_locate(uint64_t address, const char *kind, const char *at);
 
 /* Copies allocation `i`, live or freed, to `*out`. Returns false if there are no more. A freed
  * allocation stays until another takes its place. */

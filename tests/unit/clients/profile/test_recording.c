@@ -123,7 +123,7 @@ static void invalid_fields_are_named(void **state)
         {"\"bytes\":4194304", "\"bytes\":9223372036854775807", "allocations[0].bytes",
          STATUS_CORRUPT},
         {"\"managed\"", "\"texture\"",
-         "kind: must be device, pool, virtual, ipc, graph, pinned, registered or managed",
+         "kind: must be device, pool, virtual, ipc, graph, pinned, registered, registered-huge or managed",
          STATUS_CORRUPT},
         {"\"at\":\"host\"", "\"at\":\"moon\"", "at: must be unknown, host or device",
          STATUS_CORRUPT},
@@ -250,8 +250,10 @@ static void places_follow_from_allocations(void **state)
         {.gpu = 1, .kind = RECORDING_DEVICE, .address = 4 * MIB, .bytes = 2 * MIB},
         {.gpu = 0, .kind = RECORDING_PINNED, .address = 7 * MIB, .bytes = MIB / 2},
         {.gpu = 0, .kind = RECORDING_MANAGED, .address = 10 * MIB, .bytes = MIB},
+        {.gpu = 0, .kind = RECORDING_REGISTERED, .address = 12 * MIB, .bytes = MIB},
+        {.gpu = 0, .kind = RECORDING_REGISTERED_HUGE, .address = 14 * MIB, .bytes = 2 * MIB},
     };
-    const struct recording r = {.allocations = a, .allocation_count = 5};
+    const struct recording r = {.allocations = a, .allocation_count = 7};
     struct recording_pages pages = {0, 8};
     const struct recording_launch all = {.pages = &pages, .page_run_count = 1};
     struct place_map map;
@@ -259,7 +261,7 @@ static void places_follow_from_allocations(void **state)
 
     (void)state;
     assert_int_equal(place_map_make(&r, 0, &map, NULL), STATUS_OK);
-    assert_int_equal(map.count, 4); /* the first two are one region */
+    assert_int_equal(map.count, 6); /* the first two are one region */
     assert_int_equal(place_map_find(&map, 4 * MIB - 1), 0);
     assert_int_equal(map.regions[place_map_find(&map, 4 * MIB)].place, PLACE_PEER);
     assert_int_equal(place_map_find(&map, 6 * MIB), UINT32_MAX);
@@ -268,7 +270,9 @@ static void places_follow_from_allocations(void **state)
     assert_int_equal(touched[PLACE_PEER], 2 * MIB);
     assert_int_equal(touched[PLACE_PINNED], MIB / 2);
     assert_int_equal(touched[PLACE_MANAGED], MIB);
-    assert_int_equal(touched[PLACE_UNKNOWN], 6 * MIB); /* pages 4, 6 and 7 contain nothing else */
+    assert_int_equal(touched[PLACE_REGISTERED], MIB);
+    assert_int_equal(touched[PLACE_REGISTERED_HUGE], 2 * MIB);
+    assert_int_equal(touched[PLACE_UNKNOWN], 2 * MIB); /* page 4 contains nothing else */
     place_map_free(&map);
 }
 

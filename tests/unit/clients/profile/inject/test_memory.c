@@ -103,10 +103,12 @@ static void step(void)
             found->freed = true;
         break;
     case 3:
-        memory_locate(a.address, "host");
+        memory_locate(a.address, "managed", "host");
         found = model_find(&allocated, cell);
-        if (found)
+        if (found) {
+            found->kind = "managed";
             found->at = "host";
+        }
         break;
     case 4:
         memory_reserved(a.address, a.bytes);
@@ -162,7 +164,7 @@ static void *allocate_and_free(void *number)
         memory_reserved(base + i * 64, 64);
         memory_allocated(0, base + i * 64, 64, "device");
         (void)memory_get((uint32_t)i, &a);
-        memory_locate(base + i * 64, "device");
+        memory_locate(base + i * 64, "managed", "device");
         if (!memory_is_known(base + i * 64) || !memory_is_reserved(base + i * 64))
             atomic_fetch_add(&problems, 1);
         memory_freed(base + i * 64);
