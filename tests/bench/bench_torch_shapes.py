@@ -244,7 +244,7 @@ def compile_reach(case, table, index, offsets, out):
             else:
                 vector, each = gather.vector_bytes(case.row, table), bag.typical(case.count, case.bags)
                 # pylint: disable-next=protected-access
-                found = bag._launches(call, vector, way, shape, each, shapes.are_few(case.count, each))
+                found = bag._launches(call, vector, way, shape, each, shapes.are_few(case.count, each, case.row))
                 bag._run(found, out, True, *call[:4], call.last)
         except Exception as why:  # pylint: disable=broad-except  # a shape that the compiler refuses is left out
             print(f"# {case}: {shape}: {str(why)[:100]}", flush=True)
@@ -257,7 +257,7 @@ def candidates(case, table, out, strategy):
         return shapes.copies(strategy, case.row // vector, vector)
     each = bag.typical(case.count, case.bags)
     return shapes.bags(strategy, case.row, gather.vector_bytes(case.row, table), each, case.ragged,
-                       shapes.are_few(case.count, each))
+                       shapes.are_few(case.count, each, case.row))
 
 
 def compile_all(cases, source):

@@ -204,13 +204,13 @@ def every_candidate_has_the_same_bits_of_sums():
         row = width * dtype.itemsize
         plan, results, tiled = random_plan(None, planning.Job(rows * row, row, index.numel(), 8.0)), [], 0
         before, launch.plan = launch.plan, lambda device, job, plan=plan: plan
-        few, shapes.FEW = shapes.FEW, rng.choice((0, shapes.FEW))
+        few, shapes.FEW = shapes.FEW, rng.choice(((0, 0), shapes.FEW))
         each = bag.typical(index.numel(), len(ends))
         try:
             for table in tables:
                 table.copy_(numbers)
                 candidates = shapes.bags(strategy, row, gather.vector_bytes(row, table), each, rng.random() < 0.5,
-                                         shapes.are_few(index.numel(), each))
+                                         shapes.are_few(index.numel(), each, row))
                 tiled += sum(one.tile > 0 for one in candidates)
                 for shape in (candidates[0], *rng.sample(candidates, min(4, len(candidates)))):
                     launch.forget()

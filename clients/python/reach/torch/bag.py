@@ -134,7 +134,7 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
     if way is None:
         return None
     row, each = launch.row_bytes(table), typical(rows, call.bags)
-    few = shapes.are_few(rows, each)
+    few = shapes.are_few(rows, each, row)
     made: Dict[Tuple[Any, ...], _Launches] = {
         shape: _launches(call, vector, way, shape, each, few, even)
         for shape in shapes.bags(way.shapes, row, vector, each, call.offsets is not None, few)}

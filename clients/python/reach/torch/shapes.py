@@ -141,7 +141,7 @@ WARPS_OF_SM = 32  # that programs in windows have on an SM
 _SUMS = ((32, 16, 1), (128, 8, 2), (256, 4, 4), (512, 2, 8), (1024, 1, 8), (1 << 20, 1, 4))
 # The same for few bags. Their programs do not fill the GPU, so waiting for memory costs more than idle threads.
 _SUMS_OF_FEW = ((32, 32, 1), (256, 8, 4), (512, 4, 8), (1 << 20, 8, 8))
-FEW = 2048  # bags
+FEW = 2048, 4096  # bags of rows of up to LONG_ROW bytes, and of longer rows
 MOST_CANDIDATES = 16  # the first call compiles them all
 SHORT_ROW = 128  # bytes; the sums of longer rows get rows that are added at a time only if bags are long
 LONG_ROW = 512   # bytes
@@ -154,10 +154,10 @@ MOST_LOADED = 256  # bytes that a thread of a tile has in flight
 MANY_TURNS = 32    # of all warps of a program
 
 
-def are_few(numbers: int, rows: int) -> bool:
+def are_few(numbers: int, rows: int, row_bytes: int) -> bool:
     """Returns whether bags of `rows` rows and `numbers` rows in all are few. The result is the same for all numbers up
     to a power of two, which share a choice."""
-    return 1 << (numbers - 1).bit_length() < FEW * rows
+    return 1 << (numbers - 1).bit_length() < FEW[row_bytes > LONG_ROW] * rows
 
 
 def waits(shape_: Shape) -> bool:
@@ -171,10 +171,11 @@ def bag_sums(strategy: str, row_bytes: int, rows: int, few: bool) -> Tuple[int, 
     if strategy in ("host", "windows"):
         return bag_lanes(row_bytes // min(16, row_bytes & -row_bytes), power_of_2(rows)), 1
     sums, together = next(found for most, *found in (_SUMS_OF_FEW if few else _SUMS) if row_bytes <= most)
-    turn, one = power_of_2(rows), power_of_2(2 * rows - 1)  # bags of the average length have one turn of `one` rows
-    if row_bytes > LONG_ROW and (few or one <= together):  # a sum costs more registers than a row
-        together = min(one, together)
-        return min(one // together, sums), together
+    turn = power_of_2(rows)
+    if few and row_bytes > LONG_ROW:  # an absent row costs more than a turn, and a sum more registers than a row
+        turn = power_of_2(2 * rows - 1)  # bags of the average length have one turn
+        together = min(turn, together)
+        return min(turn // together, sums), together
     if few:
         turn = power_of_2(4 * rows - 3)  # bags of twice the average length have one turn
     elif row_bytes > SHORT_ROW:
