@@ -31,7 +31,7 @@ def job(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted
     row, width = launch.row_bytes(table), table.shape[1]
     per_row = bags / max(1, rows)
     each = typical(rows, bags)
-    sums, together = shapes.bag_sums("naive", row, each, shapes.are_few(max(1, rows), each))
+    sums, together = shapes.bag_sums("naive", row, each, shapes.are_few(max(1, rows), each, row))
     turns = -(-(longest or (2 * each if ragged else each)) // (sums * together))
     return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=rows,
                input_bytes=index.element_size() + (table.element_size() if weighted else 0),
