@@ -43,7 +43,13 @@ link_fuzz     := -fsanitize=address,undefined
 without_tsan  := clients/fleet/% clients/examples/% clients/slurm/% clients/cuda/% clients/lab/% $(PROFILE_SRC) \
                  daemon/import/% build/gen/fleet_% daemon/config/% daemon/batch/% daemon/serve.c \
                  daemon/analysis/imported/% daemon/analysis/caches/% daemon/analysis/onchip/% daemon/compare/% \
-                 $(foreach f,any_fingerprint any_observation bench_files paper_gpu,tests/unit/support/$(f).c)
+                 daemon/campaign/c% daemon/campaign/memory% daemon/campaign/read% daemon/campaign/sharing% tests/sim/% \
+                 $(foreach f,backend http_threads listen sd_notify state_file token,daemon/service/$(f).c) \
+                 $(foreach f,analysis classes sharing/confirm sharing/floorplan sharing/window_level structure/s% \
+                             throughput/contiguity throughput/group_reads throughput/parallel,daemon/analysis/$(f).c) \
+                 $(foreach f,driver duty inject sanitizer_api writer,clients/profile/inject/$(f).c) \
+                 $(foreach f,any_fingerprint any_observation bench_files fleet_fixture paper_gpu placement_fixture raw_daemon \
+                             sim_bench written_trace,tests/unit/support/$(f).c)
 CLANG         ?= clang
 cc_fuzz        = $(CLANG)
 cc_release     = $(CC)$(SYSROOT:%= --sysroot=%)
