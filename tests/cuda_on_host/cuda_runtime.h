@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <setjmp.h>
 #include <ucontext.h>
 #include <vector>
@@ -58,9 +59,10 @@ struct thread {
     ucontext_t context;
     jmp_buf resumption;
     bool begun;
-    std::vector<char> stack;
+    std::unique_ptr<char[]> stack;
     state at;
-    unsigned deposit; /* operations of the current collective of its warp */
+    unsigned exchanges;  /* number of exchanges with its warp */
+    unsigned deposit[2]; /* operands of the last two exchanges, by the parity of their number */
 };
 
 /* They are never destroyed, because a process may exit while a kernel runs. */
@@ -131,12 +133,14 @@ static inline void run_block(unsigned count)
 {
     threads.resize(count);
     for (unsigned t = 0; t < count; t++) {
-        threads[t].stack.resize(STACK_BYTES);
+        if (!threads[t].stack)
+            threads[t].stack.reset(new char[STACK_BYTES]); /* few of its pages are used */
         getcontext(&threads[t].context);
-        threads[t].context.uc_stack.ss_sp = threads[t].stack.data();
+        threads[t].context.uc_stack.ss_sp = threads[t].stack.get();
         threads[t].context.uc_stack.ss_size = STACK_BYTES;
         threads[t].context.uc_link = nullptr;
         threads[t].begun = false;
+        threads[t].exchanges = 0;
         threads[t].at = READY;
         makecontext(&threads[t].context, enter, 0);
     }
@@ -165,15 +169,15 @@ static inline void run_block(unsigned count)
     }
 }
 
-/* Returns the values that all lanes of the warp deposit; every lane calls it. */
+/* Returns the values that all lanes of the warp deposit; every lane calls it. A lane cannot begin
+ * the exchange after the next one before all lanes have read the values of this one. */
 static inline void exchange(unsigned value, unsigned all[WARP])
 {
-    const unsigned first = current / WARP * WARP;
-    threads[current].deposit = value;
+    const unsigned first = current / WARP * WARP, parity = threads[current].exchanges++ % 2;
+    threads[current].deposit[parity] = value;
     wait_at(AT_WARP);
     for (unsigned lane = 0; lane < WARP; lane++)
-        all[lane] = first + lane < threads.size() ? threads[first + lane].deposit : 0;
-    wait_at(AT_WARP);
+        all[lane] = first + lane < threads.size() ? threads[first + lane].deposit[parity] : 0;
 }
 } // namespace cuda_on_host
 
@@ -192,7 +196,7 @@ static inline unsigned __ballot_sync(unsigned mask, bool value)
     unsigned all[cuda_on_host::WARP], set = 0;
     cuda_on_host::exchange(value, all);
     for (unsigned lane = 0; lane < cuda_on_host::WARP; lane++)
-        set |= all[lane] << lane;
+        set |= (unsigned)(all[lane] != 0) << lane; /* a lane that has ended may have any value */
     return set & mask;
 }
 
