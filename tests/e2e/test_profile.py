@@ -393,10 +393,10 @@ import resource, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
 os.kill(os.getpid(), signal.SIGUSR1)
 print(signal.sigwait({signal.SIGUSR1}).name)
-resource.setrlimit(resource.RLIMIT_FSIZE, (MIB, MIB))
+resource.setrlimit(resource.RLIMIT_FSIZE, (MIB // 4, MIB // 4))
 """ + GATHER + """
 while not written('"state":"recorded"') and not written('"state":"refused"'):
-    often("_Z6gatherPKfPf", gather, (8192, 1, 1), is_recorded=False)
+    often("_Z6gatherPKfPf", gather, (2048, 1, 1), is_recorded=False)
 """).clean()
     equal((done.status, done.text), (0, "SIGUSR1\n"), done.log)
     equal(done.kernel("_Z6gatherPKfPf")["state"], "recorded", done.kernel("_Z6gatherPKfPf"))
