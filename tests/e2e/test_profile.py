@@ -507,7 +507,9 @@ what = script(step(driver.allocate(GIB), GIB), ns=300000)
 functions = [driver.function(module, f"kernel{i}") for i in range(4)]
 def launch(number):
     while True:
-        driver.launch(functions[number], what, (64 + number, 1, 1))
+        for _ in range(16):
+            driver.launch(functions[number], what, (64 + number, 1, 1))
+        driver.call("cuCtxSynchronize")  # the queue of launches does not grow without end
 for number in range(4):
     threading.Thread(target=launch, args=(number,), daemon=True).start()
 while not traces():
