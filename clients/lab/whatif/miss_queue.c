@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { READ_SEED = 1, KHZ = 1000, KHZ_OF_GHZ = 1000000 };
+/* An SM reads its units in order. A processor prefetches fewer streams than there are SMs. */
+enum { READ_SEED = 1, KHZ = 1000, KHZ_OF_GHZ = 1000000, UNITS_AHEAD = 16 };
 
 static const double PS_OF_NS = 1000;
 static const uint64_t PS_OF_S = 1000000000000u;
@@ -274,6 +275,7 @@ static void advance_sm(const struct simulation *x, struct sm *sm, uint64_t *at_p
     *at_ps += x->queue->cycle_ps;
     if (sm->memory_ps > *at_ps + ahead_ps)
         *at_ps = sm->memory_ps - ahead_ps;
+    __builtin_prefetch(&x->units[sm->next + UNITS_AHEAD]);
     if (++sm->next == sm->end)
         *at_ps = NEVER;
 }
