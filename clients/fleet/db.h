@@ -16,8 +16,8 @@
 struct fleet_db;
 
 /* Opens a path, or postgresql://... (or postgres://...). Creates the tables if there are none.
- * Returns STATUS_CONFLICT if the tables have another version, and STATUS_NOT_SUPPORTED if this build
- * has no libpq. */
+ * Returns STATUS_CONFLICT if the tables have another version, and STATUS_NOT_SUPPORTED if this
+ * build has no libpq. */
 enum status fleet_open(const char *where, struct fleet_db **out, struct err *err);
 /* Opens a database for reports. The call creates and changes nothing, not even a file beside the
  * database. Returns STATUS_NOT_FOUND if the file does not exist or contains no survey,

@@ -6,10 +6,10 @@
 
 #define STORE_MEMORY_PATH ":memory:"
 
-/* Opens a connection that may write to a database of reachd with the schema of this release. An empty or
- * absent file becomes such a database. A database in memory has no other connection. The lock must
- * be held. On failure the content of the file stays intact. The caller owns `*out` (sqlite3_close).
- * Errors are the same as for store_open. */
+/* Opens a connection that may write to a database of reachd with the schema of this release. An
+ * empty or absent file becomes such a database. A database in memory has no other connection. The
+ * lock must be held. On failure the content of the file stays intact. The caller owns `*out`
+ * (sqlite3_close). Errors are the same as for store_open. */
 enum status store_connect_writer(const char *path, sqlite3 **out, struct err *err);
 
 /* Opens such a connection beside other connections of this process to the file. The file is not

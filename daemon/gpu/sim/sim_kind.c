@@ -1,6 +1,6 @@
-/* sim_kind.c: reads the text of other kinds of memory of a simulated GPU, and describes each kind as
- * a separate GPU. That GPU has two levels of translation, one for each group of SMs and one for the
- * whole GPU. One walker behind them serves all misses. */
+/* sim_kind.c: reads the text of other kinds of memory of a simulated GPU, and describes each kind
+ * as a separate GPU. That GPU has two levels of translation, one for each group of SMs and one for
+ * the whole GPU. One walker behind them serves all misses. */
 #include "gpu/sim/sim_text.h"
 
 #include <string.h>

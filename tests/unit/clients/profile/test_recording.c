@@ -123,7 +123,8 @@ static void invalid_fields_are_named(void **state)
         {"\"bytes\":4194304", "\"bytes\":9223372036854775807", "allocations[0].bytes",
          STATUS_CORRUPT},
         {"\"managed\"", "\"texture\"",
-         "kind: must be device, pool, virtual, ipc, graph, pinned, registered, registered-huge or managed",
+         "kind: must be device, pool, virtual, ipc, graph, pinned, registered, registered-huge or "
+         "managed",
          STATUS_CORRUPT},
         {"\"at\":\"host\"", "\"at\":\"moon\"", "at: must be unknown, host or device",
          STATUS_CORRUPT},
