@@ -485,15 +485,15 @@ struct reach_job {
      * launch_us for the first launch of a batch, and includes the latency of memory. The default
      * is launch_us. The parameter has an effect only with accesses. */
     double first_launch_us;
-    /* The number of reads in the longest chain of a launch, in which each read waits for the one
-     * before. The first launch includes 2, a position and its access; every further read adds
-     * one latency. By default no chain is longer. The parameter has an effect only with
-     * accesses. */
+    /* The number of reads in the longest chain of a launch, in which each read waits for the
+     * previous one. first_launch_us includes the time of 2 such reads, a position and the access
+     * at this position. Each further read adds one latency to each pass. The default is 2. The
+     * parameter has an effect only with accesses. */
     uint32_t dependent_reads;
     /* The time in nanoseconds by which the busiest bank of memory ends later than the mean bank,
      * after one random read. After n reads it is sqrt(n) times this time. A job measures it with
-     * launches of two sizes. By default all banks end at once. The parameter has an effect only
-     * with accesses, for reads. */
+     * two launches that are so long that banks limit them, and differ in length. By default all
+     * banks end at once. The parameter has an effect only with accesses, for reads. */
     double busiest_bank_ns;
     /* True if work cannot be bound to SMs. */
     bool no_sm_binding;

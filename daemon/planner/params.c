@@ -116,18 +116,18 @@ static const struct param rows[] = {
     {"dependent_reads", PARAM_COUNT, "n", .most = STRATEGY_MAX_DEPENDENT,
      .about =
          "The number of reads in the longest chain of a launch, in which each read waits for the "
-         "one before. The first launch includes 2, a position and its access; every further read "
-         "adds one latency. By default no chain is longer. The parameter has an effect only with "
+         "previous one. first_launch_us includes the time of 2 such reads, a position and the "
+         "access at this position. Each further read adds one latency to each pass. The default "
+         "is 2. The parameter has an effect only with "
          "accesses.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, dependent_reads)}},
     {"busiest_bank_ns", PARAM_REAL, "n", .most = STRATEGY_MAX_RATE,
      .about =
          "The time in nanoseconds by which the busiest bank of memory ends later than the mean "
-         "bank, "
-         "after one random read. After n reads it is sqrt(n) times this time. A job measures it "
-         "with launches of two sizes. By default all banks end at once. The parameter has an "
-         "effect "
-         "only with accesses, for reads.",
+         "bank, after one random read. After n reads it is sqrt(n) times this time. A job measures "
+         "it with two launches that are so long that banks limit them, and differ in length. By "
+         "default all banks end at once. The parameter has an effect only with accesses, for "
+         "reads.",
      .uses = {[PLANNER_PLAN] = ONE(job_request, busiest_bank_ns)}},
     {"no_sm_binding", PARAM_FLAG, .by_default = "false",
      .about = "True if work cannot be bound to SMs.",

@@ -221,8 +221,10 @@ static void test_log_without_database(void **state)
     free(log);
 }
 
-static void test_newer_schema(void **state)
+static void test_other_schemas(void **state)
 {
+    static const char *const schemas[] = {"PRAGMA user_version = 1000;", "PRAGMA user_version = 6;",
+                                          "PRAGMA user_version = 4;", "PRAGMA user_version = 1;"};
     char path[512];
     struct store *store;
 
@@ -230,8 +232,10 @@ static void test_newer_schema(void **state)
     store = fixture_open(path);
     fixture_run(store, FIXTURE_UUID, 1, 1);
     store_close(store);
-    fixture_tamper(path, "PRAGMA user_version = 1000;");
-    expect_refusal(*state, "it", STATUS_NOT_SUPPORTED);
+    for (size_t i = 0; i < sizeof(schemas) / sizeof(schemas[0]); i++) {
+        fixture_tamper(path, schemas[i]);
+        expect_refusal(*state, "it", STATUS_NOT_SUPPORTED);
+    }
 }
 
 /* Only the log contains the newer schema. */
@@ -574,7 +578,7 @@ int main(void)
         WITH_DIRECTORY(test_foreign_files),
         WITH_DIRECTORY(test_aside_overwrites_nothing),
         WITH_DIRECTORY(test_log_without_database),
-        WITH_DIRECTORY(test_newer_schema),
+        WITH_DIRECTORY(test_other_schemas),
         WITH_DIRECTORY(test_newer_schema_in_log),
         WITH_DIRECTORY(test_no_place),
         WITH_DIRECTORY(test_empty_file),
