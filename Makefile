@@ -40,8 +40,8 @@ TSAN_TESTS  := api_reader snapshot pipeline pipeline_trouble store_maintenance s
 # The newest version of glibc that a portable build may require.
 GLIBC_MAX   := 2.36
 JOBS        := $(shell nproc 2>/dev/null || echo 2)
-# There are three tests for each processor, because many tests wait more than they compute.
-TEST_JOBS   := $(shell expr 3 \* $(JOBS))
+# There are two tests for each processor, because scripts wait more than they compute.
+TEST_JOBS   := $(shell expr 2 \* $(JOBS))
 
 include mk/cross.mk
 include mk/sources.mk
