@@ -116,6 +116,21 @@ static const char *location(const struct allocation *a)
     return "unknown";
 }
 
+/* Returns whether an allocation contains a part of one of the sorted pages. */
+static bool is_touched(const struct allocation *a, const uint64_t *pages, size_t count)
+{
+    const uint64_t first = a->address >> PROFILE_PAGE_SHIFT;
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (pages[middle] < first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && pages[low] <= (a->address + a->bytes - 1) >> PROFILE_PAGE_SHIFT;
+}
+
 static bool is_in_huge_pages(const struct allocation *a)
 {
     FILE *const smaps = fopen("/proc/self/smaps", "re");
@@ -143,7 +158,8 @@ void driver_locate(void *context, const uint64_t *pages, size_t count)
     for (uint32_t i = 0; memory_get(i, &a); i++) {
         if (!a.freed && cu.range && strcmp(a.kind, "managed") == 0)
             memory_locate(a.address, a.kind, location(&a));
-        else if (!a.freed && strcmp(a.kind, "registered") == 0 && strcmp(a.at, "unknown") == 0)
+        else if (!a.freed && strcmp(a.kind, "registered") == 0 && strcmp(a.at, "unknown") == 0 &&
+                 is_touched(&a, pages, count)) /* smaps is long */
             memory_locate(a.address, is_in_huge_pages(&a) ? "registered-huge" : a.kind, "host");
     }
 }

@@ -10,6 +10,6 @@
 char *driver_describe_gpus(void);
 
 /* Adds the allocations of touched pages that no callback has reported, and finds the location of
- * managed memory and the registered memory in huge pages (memory.h). `context` is the CUcontext of
- * the launch; `pages` are sorted page numbers (abi.h). */
+ * managed memory and the touched registered memory in huge pages (memory.h). `context` is the
+ * CUcontext of the launch; `pages` are sorted page numbers (abi.h). */
 void driver_locate(void *context, const uint64_t *pages, size_t count);
