@@ -16,11 +16,7 @@
  * translation. If both cost the same, the TLBs alone decide. The shared memory of the second part
  * reduces the L1 and leaves the number of blocks alone, so it shows the effect of the size of the
  * L1. */
-#include "tests/gpu/common.cuh"
-
-#include <cuda_runtime.h>
-
-#include <algorithm>
+#include "tests/gpu/median.cuh"
 
 typedef uint32_t u32;
 typedef uint64_t u64;
@@ -74,27 +70,14 @@ struct setup {
 /* Returns the median time of a launch in ms, with `shared` bytes of shared memory per block. */
 template <int WAY> static float time_ms(const setup &s, u32 shared, int carveout)
 {
-    cudaEvent_t before, after;
-    float ms[RUNS + 1];
-
     CHECK(
         cudaFuncSetAttribute(probe<WAY>, cudaFuncAttributePreferredSharedMemoryCarveout, carveout));
     CHECK(
         cudaFuncSetAttribute(probe<WAY>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
-    CHECK(cudaEventCreate(&before));
-    CHECK(cudaEventCreate(&after));
-    for (u32 k = 0; k <= RUNS; k++) { /* the first run warms up */
-        CHECK(cudaEventRecord(before));
+    return median_ms<RUNS>([&](u32 k) {
         probe<WAY><<<(u32)(s.rows / THREADS), THREADS, shared>>>(s.keys, s.table, s.words, s.found,
                                                                  WAY * RUNS + k + 1, SHARES);
-        CHECK(cudaEventRecord(after));
-        CHECK(cudaEventSynchronize(after));
-        CHECK(cudaEventElapsedTime(&ms[k], before, after));
-    }
-    CHECK(cudaEventDestroy(before));
-    CHECK(cudaEventDestroy(after));
-    std::sort(ms + 1, ms + 1 + RUNS);
-    return ms[1 + RUNS / 2];
+    });
 }
 
 static double repeats_per_load(void)

@@ -14,9 +14,7 @@
  *
  * If the times out of reach are equal and the times within the reach are not, the time out of reach
  * does not tell how long a kernel takes within the reach. */
-#include "tests/gpu/common.cuh"
-
-#include <cuda_runtime.h>
+#include "tests/gpu/median.cuh"
 
 #include <algorithm>
 
@@ -77,26 +75,14 @@ template <int BATCH> static float time_ms(const setup &s, u64 bytes, const way &
     const u32 resident = w.warps / WARPS_OF_BLOCK;
     const u32 blocks = w.equal ? s.sms * resident : ROWS / (WARPS_OF_BLOCK * BATCH * BATCHES);
     const u32 shared = w.warps < MOST_WARPS ? s.shared / resident / 1024 * 1024 - 1024 : 0;
-    cudaEvent_t before, after;
-    float ms[RUNS + 1];
 
     CHECK(cudaFuncSetAttribute(read_rows<BATCH>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                (int)shared));
-    CHECK(cudaEventCreate(&before));
-    CHECK(cudaEventCreate(&after));
-    for (u32 k = 0; k <= RUNS; k++) { /* the first run warms up */
+    return median_ms<RUNS>([&](u32) {
         seed += ROWS;
-        CHECK(cudaEventRecord(before));
         read_rows<BATCH><<<blocks, WARP * WARPS_OF_BLOCK, shared>>>(
             s.table, bytes / (WARP * sizeof *s.table), seed, s.out);
-        CHECK(cudaEventRecord(after));
-        CHECK(cudaEventSynchronize(after));
-        CHECK(cudaEventElapsedTime(&ms[k], before, after));
-    }
-    CHECK(cudaEventDestroy(before));
-    CHECK(cudaEventDestroy(after));
-    std::sort(ms + 1, ms + 1 + RUNS);
-    return ms[1 + RUNS / 2];
+    });
 }
 
 template <int BATCH> static void measure(const setup &s, const way &w)

@@ -13,11 +13,7 @@
  *     store-sector G  the whole sector is written
  *     load G          the sector is read
  */
-#include "tests/gpu/common.cuh"
-
-#include <cuda_runtime.h>
-
-#include <algorithm>
+#include "tests/gpu/median.cuh"
 
 typedef uint32_t u32;
 typedef uint64_t u64;
@@ -75,21 +71,12 @@ struct setup {
 
 template <int WAY> static void run(const setup &s)
 {
-    cudaEvent_t before, after;
-    float ms[RUNS + 1];
-
-    CHECK(cudaEventCreate(&before));
-    CHECK(cudaEventCreate(&after));
-    for (u32 k = 0; k <= RUNS; k++) { /* the first run warms up */
-        CHECK(cudaEventRecord(before));
+    const float ms = median_ms<RUNS>([&](u32 k) {
         update<WAY><<<s.blocks, THREADS>>>(s.memory, s.sectors, s.keys,
                                            (u64)(WAY * RUNS + k + 1) << 40, s.sink);
-        CHECK(cudaEventRecord(after));
-        CHECK(cudaEventSynchronize(after));
-        CHECK(cudaEventElapsedTime(&ms[k], before, after));
-    }
-    std::sort(ms + 1, ms + 1 + RUNS);
-    printf("%s %.2f\n", names[WAY], (double)s.keys / ms[1 + RUNS / 2] / 1e6);
+    });
+
+    printf("%s %.2f\n", names[WAY], (double)s.keys / ms / 1e6);
 }
 
 int main(int argc, char **argv)
