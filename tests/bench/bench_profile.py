@@ -182,20 +182,33 @@ class Launches:
                                for page in range(max(first, low), min(first + count, high + 1))}
         return self._seen[key]
 
-    def closest(self, areas):
-        """Returns the launch whose pages in all areas differ least, and for each area the number of pages that are
-        expected, missing and unexpected."""
+    def matches(self, areas_of):
+        """Returns for each name the launch whose pages in all of its areas differ least, and for each area the number
+        of pages that are expected, missing and unexpected. A launch that touches exactly the areas of another name
+        is that name's, so a name whose launches are not recorded has none."""
+        counts = {name: self._differences(areas) for name, areas in areas_of.items()}
+        owners = {}
+        for name, found in counts.items():
+            for number in found:
+                if not sum(map(wrong, found[number])):
+                    owners.setdefault(number, set()).add(name)
+        best = {}
+        for name, found in counts.items():
+            free = [number for number in found if name in owners.get(number, {name})]
+            number = min(free, key=lambda n, found=found: sum(map(wrong, found[n])), default=None)
+            best[name] = (None, []) if number is None else (self.all[number], found[number])
+        return best
+
+    def _differences(self, areas):
+        """Returns for each launch that touches the first area, by number, what `matches` says of each area."""
         wanted = [(area["bounds"], {p for first, count in area["pages"] for p in range(first, first + count)})
                   for area in areas]
-        best = None
+        found = {}
         for number in range(len(self.all)):
-            found = [self.pages(number, bounds) for bounds, _ in wanted]
-            if not found[0]:
-                continue
-            counts = [(len(want), len(want - have), len(have - want)) for have, (_, want) in zip(found, wanted)]
-            if best is None or sum(map(wrong, counts)) < sum(map(wrong, best[1])):
-                best = number, counts
-        return (None, []) if best is None else (self.all[best[0]], best[1])
+            have = [self.pages(number, bounds) for bounds, _ in wanted]
+            if have[0]:
+                found[number] = [(len(want), len(want - has), len(has - want)) for has, (_, want) in zip(have, wanted)]
+        return found
 
 
 def wrong(counts):
@@ -218,7 +231,7 @@ def operators(bench, gib, host_gib, scratch):
                         os.path.join(scratch, f"operators-{gib:g}"))
     bench.line(lib_profile.table(os.path.join(scratch, f"operators-{gib:g}"), bench.fingerprint))
     launches, rows = Launches(run.recordings), lib_profile.rows(run)
-    matches = {case["name"]: launches.closest(case["areas"]) for case in read(paths["profiled"])["cases"]}
+    matches = launches.matches({case["name"]: case["areas"] for case in read(paths["profiled"])["cases"]})
     row_of = {name: lib_profile.row_of(rows, found) for name, (found, _) in matches.items() if found}
     wanted = [{"case": name, "kind": advice.kind, "strategy": advice.strategy} for name, row in row_of.items()
               if row and row.limited for advice in row.advice]
