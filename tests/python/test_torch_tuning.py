@@ -139,6 +139,36 @@ def renewed_indices_have_the_distribution_of_the_index():
             assert (torch.isin(one, index) & (one != hot[0])).sum() < many // 50
 
 
+def read_again(launches, pages):
+    """Returns the share of the last launch's rows in pages of the four launches before it."""
+    shift = 36 - pages.bit_length() + 1
+    *before, last = [one >> shift for one in launches]
+    return float(torch.isin(last, torch.cat(before[-4:])).double().mean())
+
+
+@case
+def launches_read_pages_again_as_often_as_with_independent_indices():
+    """Otherwise the translations of their pages would be in caches more often than in a program."""
+    pages, rows, many = 1 << 15, 1 << 36, 4000
+    place = torch.arange(many, dtype=torch.float64)
+    for index, share in ((torch.randint(0, rows, (many,)), 1 - (1 - 1 / pages) ** (4 * many)),
+                         (((place + torch.rand(many)) * (rows / many)).long(), 1 - (1 - many / pages) ** 4)):
+        indices = tuning.Indices(index, rows)
+        again = []
+        for _ in range(10):
+            indices.renew(5)
+            again.append(read_again([indices.next() for _ in range(5)], pages))
+        assert abs(sum(again) / len(again) - share) < 0.1, (again, share)
+
+
+@case
+def random_numbers_of_the_program_stay_as_they_are():
+    indices = tuning.Indices(torch.randint(0, 1 << 20, (100,)), 1 << 20)
+    before = torch.get_rng_state()
+    indices.renew(3)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 class Machine:
     """A GPU whose clock prefers one candidate, and a cache folder."""
 

@@ -19,7 +19,7 @@ import triton
 
 from reach._locks import Lock
 
-VERSION = f"6, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 6 counts changes of kernels
+VERSION = f"7, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 7 counts changes of kernels
 LARGEST_FILE = 1 << 22  # bytes; a longer file is damaged
 ROUNDS = 5
 NEAR, MORE_ROUNDS = 1.05, 10  # candidates within NEAR times the lowest median, at most FINAL, have more rounds
@@ -30,7 +30,8 @@ HOPELESS = 1.5          # times the time of the fastest candidate: not measured 
 QUEUE_CYCLES = 2000000, 200000  # of the GPU: before the first launch, whose code is in no cache, and for each
 WORTH = 0.98            # of the time of PyTorch's operator, which costs the host less: others must be faster than this
 RUN_STEP = 64           # rows
-GOLDEN = 0.7548776662466927, 0.5698402909980532  # shares by which two numbers move: their pairs are spread evenly
+NEXT = 4                # rows that are read: how far a row moves
+GOLDEN = 0.6180339887498949  # share of an index by which its places move: they are spread evenly
 STOCK = "stock"         # the name of None, PyTorch's own operator
 
 _lock = Lock()
@@ -95,33 +96,41 @@ def text(candidate: Candidate) -> str:
 class Indices:
     """Indices of launches that are timed. Launches that repeat an index would find its rows in caches, so each launch
     has an index of its own, which is drawn from the distribution of the given one. A row moves to a random place below
-    the next row that is read, so parts of the table that are read more often keep their share, as do repeated rows. A
-    row less than RUN_STEP rows after the row before it in the index keeps its distance."""
+    the row that is read NEXT rows later, so parts of the table that are read more often keep their share, as do repeated
+    rows. Launches read the pages of earlier ones about as often as with independent indices. A row less than RUN_STEP
+    rows after the row before it in the index keeps its distance."""
 
     def __init__(self, index: torch.Tensor, rows: int) -> None:
         self.index, self.rows, self._turn = index, rows, 0
         self._following: List[torch.Tensor] = []
 
     @functools.cached_property
+    def _random(self) -> torch.Generator:
+        """A generator of its own leaves the random numbers of the program as they are."""
+        return torch.Generator(self.index.device)
+
+    @functools.cached_property
     def _runs(self) -> Tuple[torch.Tensor, ...]:
-        """Returns (the first rows of runs of near rows, ascending; the rows from each to the next; for each index the
+        """Returns (the first rows of runs of near rows, ascending; the rows by which each may move; for each index the
         place of its run among them, and its distance from the first row of the run)."""
         wide = self.index.reshape(-1).long()
         step = wide.diff(prepend=wide[:1])
         head = (step <= 0) | (step >= RUN_STEP)
         run, heads = head.cumsum(0) - 1, wide[head]
         first, order = heads.sort()
-        gaps = first.diff(append=first.new_tensor([self.rows])).double()
-        return first, gaps, order.argsort()[run], wide - heads[run]
+        later = torch.cat([first, first.new_full((NEXT,), self.rows)])
+        widths = torch.where(later[1:len(first) + 1] > first, later[NEXT:] - first, 0)
+        return first, widths, order.argsort()[run], wide - heads[run]
 
     def renew(self, launches: int) -> None:
         """Makes the indices of the next launches. A single launch is long, and reads more than caches keep."""
         self._following.clear()
         for _ in range(launches if launches > 1 else 0):
             self._turn += 1
-            first, gaps, place, distance = self._runs
-            moved = first + (gaps * (self._turn * GOLDEN[0] % 1)).long()
-            moved = moved.roll(int(self._turn * GOLDEN[1] * len(moved)))[place].add_(distance).remainder_(self.rows)
+            first, widths, place, distance = self._runs
+            share = torch.rand(len(first), generator=self._random, dtype=torch.float64, device=first.device)
+            moved = first + (widths * share).long()
+            moved = moved.roll(int(self._turn * GOLDEN * len(moved)))[place].add_(distance).remainder_(self.rows)
             self._following.append(moved.to(self.index.dtype).view(self.index.shape))
 
     def next(self) -> torch.Tensor:
