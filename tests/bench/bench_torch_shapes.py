@@ -252,13 +252,14 @@ def compile_reach(case, table, index, offsets, out):
 
 
 def candidates(case, table, out, strategy):
-    """Returns the shapes from which reach.torch chooses."""
+    """Returns the shapes from which reach.torch chooses, with the variants of each."""
     if case.kind == "rows":
         vector = gather.vector_bytes(case.row, table, out)
         return shapes.copies(strategy, case.row // vector, vector)
     each = bag.typical(case.count, case.bags)
-    return shapes.bags(strategy, case.row, gather.vector_bytes(case.row, table), each, case.ragged,
-                       shapes.are_few(case.count, each, case.row))
+    found = shapes.bags(strategy, case.row, gather.vector_bytes(case.row, table), each, case.ragged,
+                        shapes.are_few(case.count, each, case.row))
+    return [shape for one in found for shape in (one, *shapes.variants(one))]
 
 
 def compile_all(cases, source):

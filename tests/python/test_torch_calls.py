@@ -296,6 +296,37 @@ def windows_that_lose_are_not_chosen():
 
 
 @case
+def registers_of_the_choice_reach_the_compiler():
+    """The launch that is repeated is the launch of the kernel that was compiled with them."""
+    before = tuning.pick, compiled.LIMITS_REGISTERS
+    for number, limits in enumerate((True, False, True, False)):
+        table, index = torch.zeros(64, 40 + number), torch.zeros(8, 4, dtype=torch.int64)
+        few = number < 2  # bags of a short row are few until there are 2048
+        offered = []
+
+        def pick(_device, _work, candidates, run, _renew, variants):
+            tiles = [one for one in candidates if one and one.tile]
+            offered[:] = [one for shape in tiles for one in (shape, *variants(shape))]  # noqa: B023
+            for one in offered:  # noqa: B023
+                run(one)
+            return offered[-1]  # noqa: B023
+
+        index = index if few else torch.zeros(1 << 13, 4, dtype=torch.int64)
+        with made_up("naive", []) as kernels_of:
+            tiles = dict(zip(KERNELS, kernels_of()))["bag_tiles"]
+            tuning.pick, compiled.LIMITS_REGISTERS = pick, limits
+            try:
+                for _ in range(4):
+                    rt.embedding_bag(table, index)
+            finally:
+                tuning.pick, compiled.LIMITS_REGISTERS = before
+        assert [words.get("maxnreg", 0) for _, _, words in tiles.found] == [
+            one.registers if limits else 0 for one in offered], (limits, offered)
+        assert not limits or {one.registers for one in offered} == {0, 255 if few else 96}
+        assert len(tiles.launched) == 4, "what the compiler returned is launched"
+
+
+@case
 def a_plan_has_the_concentration_of_the_first_index():
     table, measured, plans = torch.zeros(64, 4), [], []
     table_rows, before = table.shape[0], concentration.measure

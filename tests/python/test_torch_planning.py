@@ -378,6 +378,11 @@ def candidates_are_distinct_and_fill_their_warps():
                 assert one.tile in (0, one.items) and 1 <= one.step <= shapes.LONG_STEPS
                 trips = -(-rows // (turn * one.step))
                 assert one.tile or ragged or trips * one.step * turn < rows + turn * trips, "a trip has at most one idle step"
+                varied = shapes.variants(one)
+                assert bool(varied) == bool(one.tile) and bool(one.registers) == bool(one.tile and few)
+                assert all(bool(v.registers) != bool(one.registers) and v._replace(registers=0) ==
+                           one._replace(registers=0) for v in varied)
+                assert all(32 * v.warps * v.registers <= 1 << 16 for v in (one, *varied)), "a program fits an SM"
             tiled = [one.tile for one in shapes.copies(strategy, vectors) if one.tile]
             assert bool(tiled) == (strategy == "naive" and vectors & (vectors - 1) != 0)
             assert strategy == "naive" or not any(one.tile for one in of_bags)

@@ -102,6 +102,30 @@ def near_candidates_have_more_rounds():
 
 
 @case
+def variants_of_the_best_two_candidates_compete():
+    def variants(candidate):
+        return () if candidate in (None, CANDIDATES[1]) else (candidate._replace(registers=96),)
+
+    for _ in range(common.count(50)):
+        unit, runs = rng.choice((1.0, 1000.0)), []
+        speeds = {c: unit * (1 + 0.01 * k) for k, c in enumerate((*CANDIDATES[1:4], None))}
+        speeds[CANDIDATES[0]] = 1.3 * unit
+        for one in CANDIDATES:
+            speeds[one._replace(registers=96)] = unit * rng.choice((0.5, 1.5))
+        order = rng.sample([None, *CANDIDATES[:4]], 5)
+        exact = clock_of(speeds, runs)[0]
+        found = tuning.fastest(order, exact, no_index, lambda one, repeats: (one(), speeds[runs[-1]])[1],  # noqa: B023
+                               variants)
+        varied = [one._replace(registers=96) for one in CANDIDATES[2:4]]
+        assert {one for one in runs if one and one.registers} == set(varied)
+        least = min(speeds[one] for one in varied)
+        assert speeds[found] == least if least < unit else found == CANDIDATES[1]
+    speeds[varied[0]] = speeds[varied[1]] = None  # variants that fail are left out
+    assert tuning.fastest(order, exact, no_index, lambda one, repeats: (one(), speeds[runs[-1]])[1],
+                          variants) == CANDIDATES[1]
+
+
+@case
 def each_launch_that_is_timed_has_an_index_of_its_own():
     for _ in range(common.count(50)):
         rows = rng.choice((1, 5, 1 << 20, (1 << 31) - 1, 1 << 40))
@@ -173,7 +197,7 @@ class Machine:
     """A GPU whose clock prefers one candidate, and a cache folder."""
 
     def __init__(self, folder):
-        self.folder, self.runs, self.best = folder, [], CANDIDATES[2]
+        self.folder, self.runs, self.best, self.variants = folder, [], CANDIDATES[2], tuning.none
         torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(uuid="a/b", name="GPU")
         torch.cuda.is_current_stream_capturing = lambda: False
         torch.cuda.device = lambda device: tempfile.TemporaryDirectory()
@@ -187,7 +211,7 @@ class Machine:
         return 1000.0 * (1 + (self.runs[-1] != self.best))
 
     def pick(self, work=("copy", 12)):
-        return tuning.pick(GPU, work, CANDIDATES, self.runs.append, no_index)
+        return tuning.pick(GPU, work, CANDIDATES, self.runs.append, no_index, self.variants)
 
     def measures(self):
         """Returns whether the next use measures, in a process that starts now."""
@@ -210,6 +234,20 @@ def a_choice_is_kept_in_the_process_and_in_the_file():
             assert set(json.load(source)["choices"]) == {"copy 12", "copy 48"}
         os.environ["XDG_CACHE_HOME"] = "relative"
         assert tuning.path(GPU) == os.path.expanduser("~/.cache/reach/torch-a-b.json")
+
+
+@case
+def a_variant_is_kept_too():
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(folder)
+        machine.best = CANDIDATES[2]._replace(registers=96)
+        machine.variants = lambda one: [one._replace(registers=96)]
+        # Only variants of candidates that are near the best are measured, and here all candidates are equal.
+        tuning.VARIED, before = len(CANDIDATES), tuning.VARIED
+        try:
+            assert machine.measures() and not machine.measures()
+        finally:
+            tuning.VARIED = before
 
 
 @case

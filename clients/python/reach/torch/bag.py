@@ -108,6 +108,8 @@ def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, ro
     if shape.tile and way.is_one_launch:
         constants.update(VECTORS=vectors, TILE=shape.tile, EVEN=even,
                          AHEAD=few and rows > sums * together and shapes.waits(shape))
+        if shape.registers and compiled.LIMITS_REGISTERS:
+            constants["maxnreg"] = shape.registers
         scope, pieces = kernels.bag_tiles, shapes.Pieces(1, 1, -(-vectors // shape.tile))
     else:
         constants.update(BLOCK=shape.items, LANES=shapes.bag_lanes(vectors, sums))
@@ -135,9 +137,11 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
         return None
     row, each = launch.row_bytes(table), typical(rows, call.bags)
     few = shapes.are_few(rows, each, row)
+    candidates = shapes.bags(way.shapes, row, vector, each, call.offsets is not None, few)
+    variants: Callable[[Any], Sequence[Any]] = shapes.variants if compiled.LIMITS_REGISTERS else tuning.none
     made: Dict[Tuple[Any, ...], _Launches] = {
         shape: _launches(call, vector, way, shape, each, few, even)
-        for shape in shapes.bags(way.shapes, row, vector, each, call.offsets is not None, few)}
+        for one in candidates for shape in (one, *variants(one))}
     out: Optional[torch.Tensor] = None
     indices = tuning.Indices(index, table.shape[0])
 
@@ -154,7 +158,8 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
     work = ("bag", way.shapes, way.on_host, row, vector, table.dtype, index.element_size(), each, few,
             call.offsets is not None, call.weights is not None, call.mean, tuning.size_class(rows),
             tuning.size_class(table.numel() * table.element_size()))
-    shape = tuning.pick(table.device, work, [*made, *([None] if may_be_stock else [])], run, indices.renew)
+    shape = tuning.pick(table.device, work, [*candidates, *([None] if may_be_stock else [])], run, indices.renew,
+                        variants)
     if shape is None:
         fallback.say("embedding_bag", way.reason)
         return None

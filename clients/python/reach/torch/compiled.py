@@ -9,6 +9,7 @@ without the Python code around it. If a tool has set hooks of launches, Triton's
 """
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, Optional, Tuple
 
 import torch
@@ -22,6 +23,7 @@ Kept = Dict[Tuple[Any, ...], Tuple[Any, Tuple[Any, ...]]]  # compiled kernels an
 WORD = 0x7FFFFFFF  # the largest number that Triton passes as 32 bits
 ALIGNED = 15       # the bits of addresses and numbers from which Triton compiles
 AGAIN = ("again",)  # the key of what `again` launches
+LIMITS_REGISTERS = torch.version.hip is None and os.environ.get("TRITON_INTERPRET") != "1"  # whether Triton has `maxnreg`
 _current_device = getattr(torch._C, "_cuda_getDevice", None)             # pylint: disable=protected-access
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)   # pylint: disable=protected-access
 

@@ -15,13 +15,15 @@ class Shape(NamedTuple):
     """`items` per piece and `warps` per program. In windows, `per_sm` programs per SM draw `draw` pieces at a time.
     Items are vectors of copied rows or of the sums of bags, numbers of added rows, and rows or bags of several tables.
     `step` is the number of turns of a bag in flight together (kernels.py), or of rows for each bag of several tables. If
-    `tile` is not 0, a program of one pass has rows, or one bag, in tiles of this many vectors."""
+    `tile` is not 0, a program of one pass has rows, or one bag, in tiles of this many vectors. A thread of bags in tiles
+    may have `registers` registers. With 0 the compiler decides, and may delay loads to save registers."""
     items: int
     warps: int
     per_sm: int = 16
     draw: int = 1
     step: int = 64
     tile: int = 0
+    registers: int = 0
 
 
 class Pieces(NamedTuple):
@@ -152,6 +154,7 @@ _TILES_OF_FEW = (*_BAG_TILES, (8, 4))
 _PARTS_OF_FEW = ((4, 1), (8, 2))
 MOST_LOADED = 256  # bytes that a thread of a tile has in flight
 MANY_TURNS = 32    # of all warps of a program
+SOME_REGISTERS, MOST_REGISTERS = 96, 255  # of a thread; programs of few bags do not fill the GPU, so they may have most
 
 
 def are_few(numbers: int, rows: int, row_bytes: int) -> bool:
@@ -198,8 +201,16 @@ def _bags_in_tiles(vectors: int, vector: int, sums: int, together: int, turns: i
         for warps, steps in whole if tile >= vectors else part:
             loaded = max(1, sums * together * used(vectors, tile) * vector // (WARP * warps))  # by a thread in a turn
             if (sums * tile >= WARP * warps or few and warps == 1) and loaded <= MOST_LOADED:
-                found.append(Shape(tile, warps, step=max(1, min(steps, turns, MOST_LOADED // loaded)), tile=tile))
+                found.append(Shape(tile, warps, step=max(1, min(steps, turns, MOST_LOADED // loaded)), tile=tile,
+                                   registers=MOST_REGISTERS if few else 0))
     return list(dict.fromkeys(found))
+
+
+def variants(shape_: Optional[Shape]) -> List[Shape]:
+    """Returns the same shape with the other number of registers, for bags in tiles."""
+    if shape_ is None or not shape_.tile:
+        return []
+    return [shape_._replace(registers=0 if shape_.registers else SOME_REGISTERS)]
 
 
 def bags(strategy: str, row_bytes: int, vector: int, rows: int, ragged: bool = False, few: bool = False) -> List[Shape]:

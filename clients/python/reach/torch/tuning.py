@@ -19,11 +19,12 @@ import triton
 
 from reach._locks import Lock
 
-VERSION = f"7, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 7 counts changes of kernels
+VERSION = f"8, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 8 counts changes of kernels
 LARGEST_FILE = 1 << 22  # bytes; a longer file is damaged
 ROUNDS = 5
 NEAR, MORE_ROUNDS = 1.05, 10  # candidates within NEAR times the lowest median, at most FINAL, have more rounds
 FINAL = 4
+VARIED, VARIED_NEAR = 2, 1.2  # candidates of which variants are measured, within VARIED_NEAR times the lowest median
 ROUND_US = 100.0        # shorter launches are repeated in a round
 MOST_REPEATS = 32
 HOPELESS = 1.5          # times the time of the fastest candidate: not measured any further
@@ -89,6 +90,12 @@ def size_class(number: int) -> int:
     return number.bit_length()
 
 
+def none(candidate: Candidate) -> Sequence[Candidate]:
+    """Returns no variants."""
+    del candidate
+    return ()
+
+
 def text(candidate: Candidate) -> str:
     return STOCK if candidate is None else " ".join(map(str, candidate))
 
@@ -138,14 +145,15 @@ class Indices:
 
 
 def pick(device: torch.device, work: Tuple[Any, ...], candidates: Sequence[Candidate],
-         run: Callable[[Candidate], Any], renew: Callable[[int], None]) -> Candidate:
-    """Returns the fastest candidate for a kind of work, which `work` names. `run` runs a candidate; candidate None is
-    PyTorch's own operator. `renew` is called before each time is taken, with the number of runs. Without a GPU, and
-    inside the capture of a CUDA graph, the result is the first candidate. Waits for the device if it measures. Raises
-    the error of the last candidate if none runs."""
+         run: Callable[[Candidate], Any], renew: Callable[[int], None],
+         variants: Callable[[Any], Sequence[Candidate]] = none) -> Candidate:
+    """Returns the fastest candidate for a kind of work, which `work` names, or a faster one of the `variants` of the
+    best. `run` runs a candidate; candidate None is PyTorch's own operator. `renew` is called before each time is taken,
+    with the number of runs. Without a GPU, with one candidate, and inside the capture of a CUDA graph, the result is the
+    first candidate. Waits for the device if it measures. Raises the error of the last candidate if none runs."""
     if len(candidates) == 1 or device.type != "cuda" or torch.cuda.is_current_stream_capturing():
         return candidates[0]
-    name, by_text = " ".join(map(str, work)), {text(c): c for c in candidates}
+    name, by_text = " ".join(map(str, work)), {text(c): c for one in candidates for c in (one, *variants(one))}
     with _lock:
         file = path(device)
         if file not in _kept:
@@ -153,7 +161,7 @@ def pick(device: torch.device, work: Tuple[Any, ...], candidates: Sequence[Candi
         kept = _kept[file]
         if kept.get(name) not in by_text:
             with torch.cuda.device(device):
-                kept[name] = text(fastest(candidates, run, renew, microseconds))
+                kept[name] = text(fastest(candidates, run, renew, microseconds, variants))
             store(file, name, kept[name])
         return by_text[kept[name]]
 
@@ -177,9 +185,35 @@ class _Runner(NamedTuple):
 
 
 def fastest(candidates: Sequence[Candidate], run: Callable[[Candidate], Any], renew: Callable[[int], None],
-            clock: Callable[[Callable[[], Any], int], float]) -> Candidate:
+            clock: Callable[[Callable[[], Any], int], float],
+            variants: Callable[[Any], Sequence[Candidate]] = none) -> Candidate:
     """Returns the candidate with the lowest median of ROUNDS rounds, and of MORE_ROUNDS for those that are near, or
-    PyTorch's operator if no other is faster by more than WORTH. A candidate that fails is left out."""
+    PyTorch's operator if no other is faster by more than WORTH. The variants of the best VARIED candidates that have any
+    compete too. A candidate that fails is left out."""
+    runners, why = _first(candidates, run, clock)
+    if not runners:
+        raise why if why is not None else ValueError("there is no candidate")
+    least = min(one.took[0] for one in runners)
+    repeats = max(1, min(MOST_REPEATS, round(ROUND_US / max(least, 1e-3))))
+    hopeful = [one for one in runners if one.took[0] <= HOPELESS * least or repeats > 1]
+    for one in hopeful:
+        one.took.clear()
+    _rounds(ROUNDS, hopeful, repeats, renew, clock)
+    hopeful.sort(key=_weighted)
+    most = VARIED_NEAR * _weighted(hopeful[0])
+    varied = [found for one in hopeful if _weighted(one) <= most and (found := variants(one.candidate))][:VARIED]
+    added = _first([one for found in varied for one in found], run, clock)[0]
+    _rounds(ROUNDS, added, repeats, renew, clock)
+    hopeful = sorted([*hopeful, *added], key=_weighted)
+    final = [one for one in hopeful[:FINAL] if _weighted(one) <= NEAR * _weighted(hopeful[0])]
+    if len(final) > 1:
+        _rounds(MORE_ROUNDS, final, repeats, renew, clock)
+    return min(final, key=_weighted).candidate
+
+
+def _first(candidates: Sequence[Candidate], run: Callable[[Candidate], Any],
+           clock: Callable[[Callable[[], Any], int], float]) -> Tuple[List[_Runner], Optional[Exception]]:
+    """Compiles and times candidates once. Returns those that do not fail, and the last error."""
     runners: List[_Runner] = []
     why: Optional[Exception] = None
     for candidate in candidates:
@@ -190,19 +224,7 @@ def fastest(candidates: Sequence[Candidate], run: Callable[[Candidate], Any], re
             runners.append(one)
         except Exception as error:  # pylint: disable=broad-except  # Triton raises several kinds
             why = error
-    if not runners:
-        raise why if why is not None else ValueError("there is no candidate")
-    least = min(one.took[0] for one in runners)
-    repeats = max(1, min(MOST_REPEATS, round(ROUND_US / max(least, 1e-3))))
-    hopeful = [one for one in runners if one.took[0] <= HOPELESS * least or repeats > 1]
-    for one in hopeful:
-        one.took.clear()
-    _rounds(ROUNDS, hopeful, repeats, renew, clock)
-    hopeful.sort(key=_weighted)
-    final = [one for one in hopeful[:FINAL] if _weighted(one) <= NEAR * _weighted(hopeful[0])]
-    if len(final) > 1:
-        _rounds(MORE_ROUNDS, final, repeats, renew, clock)
-    return min(final, key=_weighted).candidate
+    return runners, why
 
 
 def _weighted(one: _Runner) -> float:
