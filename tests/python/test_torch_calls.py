@@ -139,6 +139,20 @@ def a_launch_is_repeated_with_the_same_arguments():
 
 
 @case
+def offsets_of_another_type_have_a_launch_of_their_own():
+    table = torch.zeros(64, 16)
+    with made_up("naive", []) as kernels_of, device_is(-1):
+        made, kinds = kernels_of(), [(a, b) for a in (torch.int32, torch.int64) for b in (torch.int32, torch.int64)]
+        for _ in range(3):
+            for kind, other in kinds:
+                rt.embedding_bag(table, torch.arange(16, dtype=kind), torch.arange(0, 16, 4, dtype=other))
+        used = [one for one in made if one.found]
+        assert [sorted((str(given[0].dtype), str(given[1].dtype)) for _, given, _ in one.found) for one in used] == \
+            [sorted((str(kind), str(other)) for kind, other in kinds)]
+        assert [len(one) for one in used[0].launched] == [2] * 4 + [3] * 4
+
+
+@case
 def hooks_and_other_launchers_are_not_passed_over():
     table, index, out = torch.zeros(64, 16), torch.arange(16), torch.zeros(16, 16)
     before = compiled.knobs
@@ -434,6 +448,7 @@ def wrong_arguments_are_refused_after_right_ones():
                 rt.embedding_bag(*right)
                 rt.embedding_bag(table, index.view(4, 4))
                 rt.gather_rows(table, index)
+                rt.embedding(table, index.view(4, 4))
                 rt.index_add_(table, index, torch.ones(16, 4))
             before = [len(one.found) + len(one.launched) for one in made]
             for k, others in wrong.items():
@@ -442,6 +457,7 @@ def wrong_arguments_are_refused_after_right_ones():
             common.raises(ValueError, rt.embedding_bag, table, index)
             common.raises(ValueError, rt.embedding_bag, table, index.view(4, 4), offsets)
             common.raises(ValueError, rt.gather_rows, table, index.float())
+            common.raises(ValueError, rt.embedding, table, index.float())
             common.raises(ValueError, rt.gather_rows, table, index.view(4, 4))
             for source in sources:
                 common.raises(ValueError, rt.index_add_, table, index, source)

@@ -50,9 +50,8 @@ def _prepare(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, str
 
 def _launch(table: torch.Tensor, index: torch.Tensor, source: torch.Tensor, strategy: str) -> bool:
     """Adds by a kernel or the stock operator. Returns whether it was a kernel, of which autograd has no record."""
-    key = ("add", launch.kind_of(table), index.device, index.dtype, launch.rounded(index.numel()), source.device,
-           strategy)
-    found: Optional[_Launches] = launch.known(key)
+    found: Optional[_Launches]
+    key, found = launch.known("add", table, index, index.numel(), source.device, strategy)
     if found is launch.UNKNOWN:
         found = launch.remember(key, functools.partial(_prepare, table, index, source, strategy), table.device)
     if found is None:

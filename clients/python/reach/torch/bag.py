@@ -173,8 +173,7 @@ def _run(found: _Launches, out: torch.Tensor, repeats: bool, table: torch.Tensor
     bags, width = out.shape
     count, programs = index.numel(), pieces.of(bags)
     repeats = repeats and once and count <= compiled.WORD and bags <= compiled.WORD and index.is_contiguous() and \
-        (offsets is None or (offsets.dtype == index.dtype and offsets.is_contiguous())) and \
-        (weights is None or weights.is_contiguous())
+        (offsets is None or offsets.is_contiguous()) and (weights is None or weights.is_contiguous())
     if repeats:
         i, t, to = index.data_ptr(), table.data_ptr(), out.data_ptr()
         o = i if offsets is None else offsets.data_ptr()
@@ -216,9 +215,9 @@ def remembered(tables: Sequence[torch.Tensor], index: torch.Tensor, numbers: int
     call, because a small batch takes longer to plan than to sum. `more` holds the other values on which the result
     depends.
     """
-    kind = ("bag", index.device, index.dtype, launch.rounded(numbers), typical(numbers, bags), more,
-            *[launch.kind_of(t) for t in tables])
-    return launch.remember(kind, find, index.device)
+    key, _ = launch.known("bag", tables[0], index, numbers, typical(numbers, bags), more,
+                          *map(launch.kind_of, tables[1:]))
+    return launch.remember(key, find, index.device)
 
 
 def _choose(call: _Bags, strategy: str, rows: Optional[int], out: Optional[torch.Tensor]) -> Optional[_Launches]:
@@ -228,7 +227,8 @@ def _choose(call: _Bags, strategy: str, rows: Optional[int], out: Optional[torch
     whole, even = rows is None or offsets is None, out is None or out.stride(0) % 16 == 0
     found: Optional[_Launches] = remembered(
         (table,), index, count, call.bags, (None if weights is None else weights.device,
-                                            None if offsets is None else offsets.device, mean, strategy, whole, even),
+                                            None if offsets is None else (offsets.device, offsets.dtype), mean, strategy,
+                                            whole, even),
         lambda: _prepare(call, count, strategy, whole, even))
     return found
 
@@ -326,10 +326,10 @@ def embedding_bag(table: Union[torch.Tensor, host.HostTable], index: torch.Tenso
             per_sample_weights is None or per_sample_weights.shape == index.shape):
         count, bags = index.numel(), index.shape[0] if offsets is None else offsets.numel() - bool(include_last_offset)
         length = -(-count // (bags or 1))
-        key = ("embedding_bag", launch.kind_of(table), index.dtype, index.device, launch.rounded(count), three_bits(length),
-               mode, strategy, offsets is None or (offsets.device, offsets.dim()),
-               per_sample_weights is None or (per_sample_weights.device, per_sample_weights.dtype))
-        found = launch.known(key)  # of a call whose arguments are right
+        key, found = launch.known(  # of a call whose arguments are right
+            "embedding_bag", table, index, count, three_bits(length), mode, strategy,
+            offsets is None or (offsets.device, offsets.dtype, offsets.dim()),
+            per_sample_weights is None or (per_sample_weights.device, per_sample_weights.dtype))
         if found is None:
             return stock(table, index, offsets, per_sample_weights, length, include_last_offset, mode == "mean")
         if found is not launch.UNKNOWN:

@@ -139,24 +139,24 @@ def _prepare(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tenso
 def _choose(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor],
             strategy: str) -> Optional[_Launches]:
     """Does _prepare once for each kind of call."""
-    key = ("copy", launch.kind_of(table), index.device, index.dtype, launch.rounded(index.numel()), strategy,
-           None if out is None else out.data_ptr() & 15)
-    found: Optional[_Launches] = launch.known(key)
+    found: Optional[_Launches]
+    key, found = launch.known("copy", table, index, index.numel(), strategy,
+                              None if out is None else out.data_ptr() & 15)
     if found is launch.UNKNOWN:
-        found = launch.remember(key, functools.partial(_prepare, table, index, out, strategy), table.device)
+        launch.check_index(index, None)
+        found = launch.remember(key, functools.partial(_prepare, table, index.reshape(-1), out, strategy), table.device)
     return found
 
 
 def _gather(table: torch.Tensor, index: torch.Tensor, strategy: str) -> torch.Tensor:
     """Returns table[index] for an index of any shape."""
-    flat = index if index.dim() == 1 else index.reshape(-1)
-    found = _choose(table, flat, None, strategy)
+    found = _choose(table, index, None, strategy)
     if found is not None:
         _, *sizes = table.shape
         out = table.new_empty(*index.shape, *sizes) if index.dim() else table.new_empty(sizes)  # numbers are parsed faster
-        return _copy(table, flat, out, found)
-    rows = torch.index_select(table, 0, flat)
-    return rows if flat is index else rows.view(*index.shape, *table.shape[1:])
+        return _copy(table, index, out, found)
+    rows = torch.index_select(table, 0, index.reshape(-1))
+    return rows if index.dim() == 1 else rows.view(*index.shape, *table.shape[1:])
 
 
 def _fake(table: torch.Tensor, index: torch.Tensor, strategy: str) -> torch.Tensor:
@@ -197,12 +197,12 @@ def gather_rows(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor,
     """
     table = host.on_device(table, index)
     plain = launch.plain(table, index)
+    if plain and out is None and index.dim() == 1:
+        return _gather(table, index, strategy)
     if not plain:
         arguments.check_tensors("gather_rows", table=table, index=index)
     launch.check_index(index)
     if out is None:
-        if plain:
-            return _gather(table, index, strategy)
         result: torch.Tensor = _op(table, index, strategy)
         return result
     arguments.check_tensors("gather_rows", out=out)
@@ -232,7 +232,6 @@ def embedding(table: Union[torch.Tensor, host.HostTable], index: torch.Tensor, s
     """
     table = host.on_device(table, index)
     if launch.plain(table, index):
-        launch.check_index(index, None)
         return _gather(table, index, strategy)
     arguments.check_tensors("embedding", table=table, index=index)
     rows = gather_rows(table, index.reshape(-1), strategy=strategy)

@@ -446,9 +446,13 @@ def plain(*tensors: Optional[torch.Tensor]) -> bool:
     return True
 
 
-def known(key: Tuple[Any, ...]) -> Any:
-    """Returns what `remember` returned for this key, or UNKNOWN. It is all that a repeated call looks up."""
-    return _remembered.get(key, UNKNOWN) if shapes.forced_shape is None else UNKNOWN
+def known(operation: str, table: torch.Tensor, index: torch.Tensor, count: int,
+          *more: Any) -> Tuple[Tuple[Any, ...], Any]:
+    """Returns the key of a call, and what `remember` returned for it, or UNKNOWN. It is all that a repeated call looks
+    up. The number of indices is rounded to the sizes of batches that share a choice. `more` has the other values on which
+    the result depends."""
+    key = (operation, kind_of(table), index.device, index.dtype, (count - 1).bit_length() if count else -1, more)
+    return key, _remembered.get(key, UNKNOWN) if shapes.forced_shape is None else UNKNOWN
 
 
 def check_index(index: torch.Tensor, dimensions: Optional[Tuple[int, ...]] = (1,)) -> None:
@@ -460,13 +464,9 @@ def check_index(index: torch.Tensor, dimensions: Optional[Tuple[int, ...]] = (1,
 
 def kind_of(table: torch.Tensor) -> Tuple[Any, ...]:
     """Returns the properties of a table on which a choice depends."""
-    return (table.device, table.dtype, table.shape, table.is_contiguous(), table.dtype.is_complex and table.is_conj(),
-            table.is_neg(), table.data_ptr() & 15, host.kind_of(table))
-
-
-def rounded(count: int) -> int:
-    """Returns the same number for sizes of batches that share a choice."""
-    return (count - 1).bit_length() if count else -1
+    dtype = table.dtype
+    return (table.device, dtype, table.shape, table.is_contiguous(), dtype.is_complex and table.is_conj(), table.is_neg(),
+            table.data_ptr() & 15, host.kind_of(table))
 
 
 def row_bytes(table: torch.Tensor) -> int:
