@@ -241,12 +241,12 @@ def compile_reach(case, table, index, offsets, out):
             if case.kind == "rows":
                 vector = gather.vector_bytes(case.row, table, out)
                 # pylint: disable-next=protected-access
-                gather._copy(table, index, out, gather._launches(case.row, vector, way, shape))
+                gather._copy(table, index, out, gather._launches(table.shape[1:], case.row, vector, way, shape))
             else:
                 vector, each = gather.vector_bytes(case.row, table), bag.typical(case.count, case.bags)
                 # pylint: disable-next=protected-access
                 found = bag._launches(call, vector, way, shape, each, shapes.are_few(case.count, each, case.row))
-                bag._run(found, out, True, *call[:4], call.last)
+                bag._run(found, out, True, *call[:4], call.bags, call.last)
         except Exception as why:  # pylint: disable=broad-except  # a shape that the compiler refuses is left out
             print(f"# {case}: {shape}: {str(why)[:100]}", flush=True)
 
@@ -517,7 +517,7 @@ def parts(table, index, bags, offsets):
                              lambda found: gather._copy(table, index, out, found))}
     for name, call in of_bags.items():
         calls[name] = (lambda c=call: bag._choose(c, "", None, None),
-                       lambda found, c=call: bag._run(found, sums, True, *c[:4], c.last))
+                       lambda found, c=call: bag._run(found, sums, True, *c[:4], c.bags, c.last))
     took = {}
     for name, (choose, start) in calls.items():
         chosen_ = choose()

@@ -84,12 +84,15 @@ class Compiled:
 @contextlib.contextmanager
 def device_is(number):
     """Sets the current device of launches. Tensors of the CPU have device -1."""
-    before = compiled._current_device, compiled._current_stream  # pylint: disable=protected-access
-    compiled._current_device, compiled._current_stream = lambda: number, lambda device: 77
+    names = "_current_device", "_current_stream", "_empty"
+    before = [getattr(compiled, name) for name in names]
+    for name, value in zip(names, (lambda: number, lambda device: 77, torch._C._dynamo.guards._empty_strided_cpu)):
+        setattr(compiled, name, value)
     try:
         yield
     finally:
-        compiled._current_device, compiled._current_stream = before
+        for name, value in zip(names, before):
+            setattr(compiled, name, value)
 
 
 def random_call():
@@ -109,6 +112,7 @@ def random_call():
     bags = index().view(-1, 2) if count % 2 == 0 else index().view(-1, 1)
     return rng.choice((
         (lambda: rt.gather_rows(table, index()), 2), (lambda: rt.embedding(table, index().view(1, -1)), 2),
+        (lambda: rt.gather_rows(table.view(-1), index()), 2), (lambda: rt.embedding(table.view(4, 16, width), index() % 4), 2),
         (lambda: rt.gather_rows(table, index(), torch.empty(count, width, dtype=dtype)), 2),
         (lambda: rt.embedding_bag(table, bags), 4),
         (lambda: rt.embedding_bag(table, index(), offsets, "sum", weights, with_end), 4)))
@@ -135,7 +139,27 @@ def a_launch_is_repeated_with_the_same_arguments():
             for launched, result in seen:
                 assert launched[0] == slow[0][0] and len(launched[1]) == len(slow[0][1])
                 assert launched[1][out] == result.data_ptr() and launched[1][5:] == slow[0][1][5:]
+                assert (result.shape, result.stride(), result.dtype) == (
+                    slow[1].shape, torch.empty(slow[1].shape).stride(), slow[1].dtype)
     assert repeated > 20
+
+
+@case
+def a_repeated_launch_has_a_new_result():
+    table, index, offsets = torch.zeros(64, 16), torch.arange(16), torch.arange(0, 16, 4)
+    with made_up("naive", []) as kernels_of, device_is(-1):
+        kernels_of()
+        for call in (lambda: rt.gather_rows(table, index), lambda: rt.embedding_bag(table, index, offsets),
+                     lambda: rt.embedding(table, index.view(4, 4))):
+            for _ in range(3):
+                call()
+            kept = [call() for _ in range(5)]
+            assert len({one.data_ptr() for one in kept}) == 5 and not any(one.requires_grad for one in kept)
+            with torch.inference_mode():
+                assert call().is_inference()
+            compiled._empty = None  # of another PyTorch
+            assert call().shape == kept[0].shape
+            compiled._empty = torch._C._dynamo.guards._empty_strided_cpu
 
 
 @case

@@ -71,6 +71,7 @@ class _Launches(NamedTuple):
     constants: Dict[str, Any]
     kept: compiled.Kept
     once: bool
+    width: int
 
 
 class _Bags(NamedTuple):
@@ -115,7 +116,7 @@ def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, ro
         constants.update(BLOCK=shape.items, LANES=shapes.bag_lanes(vectors, sums))
         scope, pieces = kernels.bag_scope, shapes.Pieces(vectors, shape.items)
     return _Launches(way, shape, scope, pieces, vectors, shape.items * sums * together * shape.step * vector, constants,
-                     {}, way.is_one_launch)
+                     {}, way.is_one_launch, table.shape[1])
 
 
 def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> Optional[_Launches]:
@@ -152,7 +153,7 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
             return stock(*one)
         if out is None:
             out = call.new_out()
-        return _run(made[shape], out, True, *one[:4], call.last)
+        return _run(made[shape], out, True, *one[:4], call.bags, call.last)
 
     may_be_stock = whole and not strategy and way.strategy == "naive" and not way.on_host
     work = ("bag", way.shapes, way.on_host, row, vector, table.dtype, index.element_size(), each, few,
@@ -166,28 +167,29 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
     return made[shape]
 
 
-def _run(found: _Launches, out: torch.Tensor, repeats: bool, table: torch.Tensor, index: torch.Tensor,
-         offsets: Optional[torch.Tensor], weights: Optional[torch.Tensor], last: int) -> torch.Tensor:
+def _run(found: _Launches, out: Optional[torch.Tensor], repeats: bool, table: torch.Tensor, index: torch.Tensor,
+         offsets: Optional[torch.Tensor], weights: Optional[torch.Tensor], bags: int, last: int) -> torch.Tensor:
     """Makes the launches. With `repeats` the rows of `out` are adjacent, so one launch may be repeated."""
-    way, shape, scope, pieces, vectors, piece_bytes, constants, kept, once = found
-    bags, width = out.shape
+    way, shape, scope, pieces, vectors, piece_bytes, constants, kept, once, width = found
     count, programs = index.numel(), pieces.of(bags)
     repeats = repeats and once and count <= compiled.WORD and bags <= compiled.WORD and index.is_contiguous() and \
         (offsets is None or offsets.is_contiguous()) and (weights is None or weights.is_contiguous())
     if repeats:
-        i, t, to = index.data_ptr(), table.data_ptr(), out.data_ptr()
+        i, t, to = index.data_ptr(), table.data_ptr(), 0 if out is None else out.data_ptr()
         o = i if offsets is None else offsets.data_ptr()
         w = i if weights is None else weights.data_ptr()
         repeats = not (i | o | w | t | to) & compiled.ALIGNED
-        if repeats and compiled.again(kept, table.get_device(), programs, i, o, w, t, to, width, bags, last, count,
-                                      vectors, 0, *way.bounds):
-            return out
+        if repeats and (sums := compiled.again(kept, table, programs, (i, o, w, t), out, (width, bags, last, count),
+                                               (bags, width), (width, 1))) is not None:
+            return sums
+    if out is None:
+        out = table.new_empty(bags, width)
     parts = out if way.parts == 1 else out.new_empty(
-        (way.parts, *out.shape), dtype=torch.float64 if table.dtype == torch.float64 else torch.float32)
+        (way.parts, bags, width), dtype=torch.float64 if table.dtype == torch.float64 else torch.float32)
     launch.run(way, scope, kernels.bag_windows, programs, shape, kept, index.contiguous(),
                index if offsets is None else offsets.contiguous(), index if weights is None else weights.contiguous(),
                table, parts, parts.stride(-2), bags, last, count, vectors, piece_bytes=piece_bytes, numbered=True,
-               repeats=repeats, **constants)
+               repeats=9 if repeats else 0, **constants)
     if way.parts > 1:
         add_parts(parts, out, kept)
     return out
@@ -248,7 +250,7 @@ def sums_or_stock(table: torch.Tensor, index: torch.Tensor, offsets: Optional[to
         sums = stock(table, index, offsets, weights, length, has_end, mean)
         return sums if out is None else out.copy_(sums)
     repeats = out is None or out.stride(0) == out.shape[1]
-    return _run(found, call.new_out() if out is None else out, repeats, *call[:4], call.last)
+    return _run(found, call.new_out() if out is None else out, repeats, *call[:4], call.bags, call.last)
 
 
 def _fake(table: torch.Tensor, index: torch.Tensor, offsets: Optional[torch.Tensor],
@@ -324,7 +326,8 @@ def embedding_bag(table: Union[torch.Tensor, host.HostTable], index: torch.Tenso
     key: Tuple[Any, ...] = ()
     if plain and mode in MODES and index.dim() == (2 if offsets is None else 1) and (
             per_sample_weights is None or per_sample_weights.shape == index.shape):
-        count, bags = index.numel(), index.shape[0] if offsets is None else offsets.numel() - bool(include_last_offset)
+        count, ends = index.numel(), 0 if offsets is None else offsets.numel()
+        bags = index.shape[0] if offsets is None else ends - bool(include_last_offset)
         length = -(-count // (bags or 1))
         key, found = launch.known(  # of a call whose arguments are right
             "embedding_bag", table, index, count, three_bits(length), mode, strategy,
@@ -333,8 +336,8 @@ def embedding_bag(table: Union[torch.Tensor, host.HostTable], index: torch.Tenso
         if found is None:
             return stock(table, index, offsets, per_sample_weights, length, include_last_offset, mode == "mean")
         if found is not launch.UNKNOWN:
-            return _run(found, table.new_empty(bags, table.shape[1]), True, table, index, offsets, per_sample_weights,
-                        length if offsets is None else offsets.numel() - 1)
+            return _run(found, None, True, table, index, offsets, per_sample_weights, bags,
+                        length if offsets is None else ends - 1)
     if not plain:
         arguments.check_tensors("embedding_bag", table=table, index=index, **{name: t for name, t in (
             ("offsets", offsets), ("per_sample_weights", per_sample_weights)) if t is not None})

@@ -48,9 +48,11 @@ class _Launches(NamedTuple):
     constants: Dict[str, Any]
     kept: compiled.Kept
     once: bool
+    sizes: Tuple[int, ...]
+    strides: Tuple[int, ...]
 
 
-def _launches(row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _Launches:
+def _launches(sizes: Tuple[int, ...], row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _Launches:
     vectors, tiled = row // vector, shape.tile > 0 and way.is_one_launch
     constants: Dict[str, Any] = {"W": vector // _WORDS[vector].itemsize}
     if tiled:
@@ -61,20 +63,25 @@ def _launches(row: int, vector: int, way: launch.Way, shape: shapes.Shape) -> _L
         constants.update(SHIFT=kernels.shift(vectors), BLOCK=shape.items)
         scope, pieces = kernels.copy_scope, shapes.Pieces(vectors, shape.items)
     return _Launches(way, shape, scope, pieces, vector, vectors, shapes.ahead(row) * vectors, constants, {},
-                     way.is_one_launch)
+                     way.is_one_launch, sizes, tuple(math.prod(sizes[k:]) for k in range(len(sizes) + 1)))
 
 
-def _copy(table: torch.Tensor, index: torch.Tensor, out: torch.Tensor, found: _Launches) -> torch.Tensor:
-    way, shape, scope, pieces, vector, vectors, ahead, constants, kept, repeats = found
+def _copy(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tensor], found: _Launches) -> torch.Tensor:
+    """Copies rows to `out`, or to a new tensor if it is None."""
+    way, shape, scope, pieces, vector, vectors, ahead, constants, kept, repeats, sizes, strides = found
     count = index.numel()
     programs = pieces.of(count)
     if repeats:
-        i, t, o = index.data_ptr(), table.data_ptr(), out.data_ptr()
+        i, t, o = index.data_ptr(), table.data_ptr(), 0 if out is None else out.data_ptr()
         repeats = not (i | t | o) & compiled.ALIGNED and count <= compiled.WORD and index.is_contiguous()
-        if repeats and compiled.again(kept, table.get_device(), programs, i, t, o, count, vectors, *way.bounds):
-            return out
+        if repeats and (rows := compiled.again(kept, table, programs, (i, t), out, (count,), (count, *sizes),
+                                               strides)) is not None:
+            return rows
+    if out is None:
+        out = table.new_empty((count, *sizes))
     launch.run(way, scope, kernels.copy_windows, programs, shape, kept, index.contiguous(), table, out, count, vectors,
-               words=_WORDS[vector], piece_bytes=shape.items * vector, ahead=ahead, repeats=repeats, **constants)
+               words=_WORDS[vector], piece_bytes=shape.items * vector, ahead=ahead, repeats=4 if repeats else 0,
+               **constants)
     return out
 
 
@@ -88,7 +95,7 @@ def _fastest(table: torch.Tensor, index: torch.Tensor, out: Optional[torch.Tenso
     if or_others and way.strategy != "naive":
         ways.append(launch.Way("naive", "one pass is faster in a measurement", (0, table.shape[0])))
     made: Dict[Tuple[Any, ...], _Launches] = {
-        (one.strategy, *shape): _launches(row, vector, one, shape)
+        (one.strategy, *shape): _launches(table.shape[1:], row, vector, one, shape)
         for one in ways for shape in shapes.copies(one.shapes, row // vector, vector)}
     to, indices = out, tuning.Indices(index, table.shape[0])
 
@@ -152,9 +159,7 @@ def _gather(table: torch.Tensor, index: torch.Tensor, strategy: str) -> torch.Te
     """Returns table[index] for an index of any shape."""
     found = _choose(table, index, None, strategy)
     if found is not None:
-        _, *sizes = table.shape
-        out = table.new_empty(*index.shape, *sizes) if index.dim() else table.new_empty(sizes)  # numbers are parsed faster
-        return _copy(table, index, out, found)
+        return _copy(table, index, None if index.dim() == 1 else table.new_empty((*index.shape, *found.sizes)), found)
     rows = torch.index_select(table, 0, index.reshape(-1))
     return rows if index.dim() == 1 else rows.view(*index.shape, *table.shape[1:])
 

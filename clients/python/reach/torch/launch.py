@@ -389,7 +389,7 @@ def on(device: torch.device) -> ContextManager[Any]:
 
 def run(way: Way, scope: Any, windows: Any, pieces: int, shape: Shape, kept: compiled.Kept, *arguments: Any,
         words: Optional[torch.dtype] = None, piece_bytes: int = 0, numbered: bool = False, ahead: Optional[int] = None,
-        repeats: bool = False, **constants: Any) -> None:
+        repeats: int = 0, **constants: Any) -> None:
     """Makes the launches of a way over `pieces` pieces. The kernels are kernels.*_scope and *_windows. `kept` belongs to
     this way, shape, and constants. `words` is the type as which a kernel takes all tensors after the first. A program
     has at most `piece_bytes` bytes of the table in flight. With `numbered` each pass also gets its number, after
@@ -415,8 +415,8 @@ def run(way: Way, scope: Any, windows: Any, pieces: int, shape: Shape, kept: com
         for part in range(way.parts):
             number = (part,) if numbered else ()
             compiled.start(scope, pieces, kept, not way.on_host, arguments,
-                           (*number, way.bounds[part], way.bounds[part + 1]), words, repeats and way.is_one_launch,
-                           num_warps=shape.warps, **constants)
+                           (*number, way.bounds[part], way.bounds[part + 1]), words,
+                           repeats if way.is_one_launch else 0, num_warps=shape.warps, **constants)
 
 
 def run_list(way: Way, scope: Any, windows: Any, items: int, tables: int, shape: Shape, *arguments: Any,
