@@ -22,6 +22,7 @@ double line_reuse_misses(const struct line_reuse *r)
     double missed = 1;
     double held = 0; /* bytes in the cache after `time` reads */
     double time = 0;
+    double first = 0; /* lines read in the first `time` reads, if the cache begins empty */
 
     /* Newton's method, as in layout.c: the misses become fewer, so no step goes beyond the end. */
     for (int i = 0; i < STEPS && held < r->cache_bytes * FULL; i++) {
@@ -37,5 +38,11 @@ double line_reuse_misses(const struct line_reuse *r)
         if (missed * r->kept_bytes + r->other_bytes <= 0)
             break; /* the cache holds all lines */
     }
-    return missed;
+    if (!(r->reads > 0))
+        return missed;
+    time = fmin(time, r->reads);
+    for (uint32_t k = 0; k < count; k++)
+        first += heats[k].items * r->lines *
+                 (1 - exp(-time * heats[k].accesses / (heats[k].items * r->lines)));
+    return (first + (r->reads - time) * missed) / r->reads;
 }

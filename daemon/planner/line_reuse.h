@@ -10,6 +10,8 @@ struct line_reuse {
     double kept_bytes;    /* bytes that the cache keeps of a line, above 0 */
     double other_bytes;   /* bytes of other data that pass through the cache for each read */
     double cache_bytes;
+    double
+        reads; /* reads of a cache that begins empty, or 0 if the cache is full of earlier reads */
 };
 
 /* Returns the share of the reads that miss, 0..1, in a cache that replaces the data that were used

@@ -27,13 +27,15 @@ struct load {
     double scan;
     double memory;
     double translation;
-    bool waits; /* the time of memory was measured by a job whose threads wait for each access */
+    bool waits;  /* the time of memory was measured by a job whose threads wait for each access */
+    bool chains; /* the scan waits for chains of reads */
 };
 
-/* Returns the time of two resources for a job that waits for the results of atomics, so that few
- * accesses are in flight. If the two times are similar, both count; if they are far apart, only the
- * larger time counts. Memory and translation of other jobs overlap, as all measured curves show, so
- * that only the larger time counts. */
+/* Returns the time of two resources for a job that waits for its accesses, so that few of them are
+ * in flight: for the results of atomics, or for rows that a thread adds before it continues. If the
+ * two times are similar, both count; if they are far apart, only the larger time counts. Memory and
+ * translation of other jobs overlap, as all measured curves show, so that only the larger time
+ * counts. */
 static double soft_max(double a, double b)
 {
     const double most = fmax(a, b);
@@ -50,13 +52,17 @@ static bool waits_for_accesses(const struct job_request *job)
 static struct cost busiest(const struct load *l)
 {
     struct cost c = {.known = true, .ns = l->memory, .bound = BOUND_MEMORY};
+    double others;
 
     if (l->translation > c.ns)
         c = (struct cost){.known = true, .ns = l->translation, .bound = BOUND_TRANSLATION};
     if (l->waits && l->translation > 0)
         c.ns = soft_max(l->memory, l->translation);
-    if (l->scan > c.ns)
-        c = (struct cost){.known = true, .ns = l->scan, .bound = BOUND_SCAN};
+    others = c.ns;
+    if (l->scan > others)
+        c.bound = BOUND_SCAN;
+    c.ns = l->chains ? soft_max(l->scan, others) : fmax(l->scan, others);
+    c.spare_ns = c.ns - others;
     return c;
 }
 
@@ -234,7 +240,33 @@ static void add_cached(struct costing *c, const struct strategy_answer *sizes)
     c->cached = true;
 }
 
-/* Lets reads of one allocation share lines, and hit lines that the L2 keeps. */
+/* Returns the nanoseconds of an access whose lines the L2 keeps, of which the L1 keeps some. Each
+ * SM makes its share of the accesses, and its L1 is empty when a launch begins. `missed` is the
+ * share that misses in the L2, and `reuse` describes the L2. */
+static double hit_ns(const struct costing *c, double missed, struct line_reuse reuse)
+{
+    const struct fingerprint *const fp = c->fp;
+    const struct cache_facts *const l1 = &fp->caches[CACHE_L1];
+    const struct maybe_u64 l1_keeps = cache_kept_bytes(l1->fits_bytes, l1->size_bytes);
+    const double lines = c->access_cost.lines;
+    const double l2_ns =
+        set_cost_ns(fp, SET_SAME, FINGERPRINT_CURVE_BYTES, (uint64_t)reuse.cache_bytes).v;
+    const double l1_ns =
+        set_cost_ns(fp, SET_SAME, FINGERPRINT_CURVE_BYTES, set_cost_shortest(fp, SET_SAME)).v;
+    double further; /* misses of the L1 that hit in the L2, relative to all hits */
+
+    if (!IS_KNOWN(l1_keeps) || fp->gpu.sm_count == 0 || c->job->accesses == 0 || missed >= 1 ||
+        set_cost_shortest(fp, SET_SAME) > l1_keeps.v)
+        return l2_ns * lines;
+    reuse.cache_bytes = (double)l1_keeps.v;
+    reuse.kept_bytes = FINGERPRINT_CURVE_BYTES;
+    reuse.other_bytes = c->job->input_bytes / lines;
+    reuse.reads = (double)c->job->accesses * lines / fp->gpu.sm_count;
+    further = fmax(0, line_reuse_misses(&reuse) - missed) / (1 - missed);
+    return (further * l2_ns + (1 - further) * fmin(l1_ns, l2_ns)) * lines;
+}
+
+/* Lets reads of one allocation share lines, and hit lines that the caches keep. */
 static void add_line_reuse(struct costing *c)
 {
     const struct job_request *const job = c->job;
@@ -242,14 +274,12 @@ static void add_line_reuse(struct costing *c)
     struct access_cost *const cost = &c->access_cost;
     struct line_reuse reuse;
     double missed;
-    double hit;
 
     if (c->sizes->layout.count > 1 || job->in_reach_gbps > 0 || !IS_KNOWN(c->access) ||
         !(cost->lines > 0))
         return;
     access_cost_share_lines(cost, &c->fp->throughput, job->lines);
     if (job->line_concentration > 0 && IS_KNOWN(keeps)) {
-        hit = set_cost_ns(c->fp, SET_SAME, FINGERPRINT_CURVE_BYTES, keeps.v).v * cost->lines;
         reuse = (struct line_reuse){.concentration = job->line_concentration,
                                     .lines = fmax(1, (double)c->bytes / FINGERPRINT_CURVE_BYTES),
                                     .kept_bytes = cost->moved_bytes / cost->lines,
@@ -257,8 +287,8 @@ static void add_line_reuse(struct costing *c)
                                         (job->input_bytes + job->written_bytes) / cost->lines,
                                     .cache_bytes = (double)keeps.v};
         missed = line_reuse_misses(&reuse);
-        cost->in_reach_ns.v =
-            missed * cost->in_reach_ns.v + (1 - missed) * fmin(hit, cost->in_reach_ns.v);
+        cost->in_reach_ns.v = missed * cost->in_reach_ns.v +
+                              (1 - missed) * fmin(hit_ns(c, missed, reuse), cost->in_reach_ns.v);
         cost->moved_bytes *= missed;
     }
     c->access.v = touches_of(c, 0) * cost->in_reach_ns.v;
@@ -356,7 +386,8 @@ double cost_steps(const struct costing *c, uint64_t steps)
 }
 
 /* Adds the time of the link, which works in parallel with all other resources, the time in which
- * the slowest parts of each pass end, and the time of the launches, which follow one another. */
+ * the slowest parts of each pass end, except under a scan that is longer, and the time of the
+ * launches, which follow one another. */
 static struct cost in_all(const struct costing *c, struct cost cost, uint64_t passes,
                           uint64_t steps)
 {
@@ -367,7 +398,7 @@ static struct cost in_all(const struct costing *c, struct cost cost, uint64_t pa
         cost.bound = BOUND_INPUT;
         cost.launch_ns = 0;
     }
-    cost.ns += cost.known ? tails_ns(c, passes) : 0;
+    cost.ns += cost.known ? fmax(0, tails_ns(c, passes) - cost.spare_ns) : 0;
     if (cost.known && launches > cost.ns)
         cost.bound = BOUND_LAUNCH;
     cost.ns += cost.known ? launches : 0;
@@ -390,8 +421,10 @@ static struct maybe_f64 concentrated_translation_ns(const struct costing *c,
 struct cost cost_naive(const struct costing *c)
 {
     const struct maybe_f64 translation = concentrated_translation_ns(c, &c->misses);
-    struct load l = {
-        .scan = c->scan_ns, .translation = translation.v, .waits = waits_for_accesses(c->job)};
+    struct load l = {.scan = c->scan_ns,
+                     .translation = translation.v,
+                     .waits = waits_for_accesses(c->job),
+                     .chains = c->job->dependent_reads > 0};
 
     if (!IS_KNOWN(c->access))
         return unknown(c->access.reason);
@@ -448,7 +481,8 @@ static struct cost cost_pass(const struct costing *c, double share, double trans
     const struct load l = {.scan = c->scan_ns,
                            .memory = share * c->access.v + input_ns,
                            .translation = share * translation_ns,
-                           .waits = waits_for_accesses(c->job)};
+                           .waits = waits_for_accesses(c->job),
+                           .chains = c->job->dependent_reads > 0};
 
     return busiest(&l);
 }
@@ -466,8 +500,8 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     double busy;   /* share of the accesses in the busiest pass */
     double cooler; /* accesses to all other bytes, relative to evenly distributed accesses */
     double rest;
-    double other;
-    double last;
+    struct cost other;
+    struct cost last;
 
     s.passes = (bytes - 1) / s.scope_bytes + 1;
     misses = count_misses(c, s.scope_bytes);
@@ -482,11 +516,11 @@ struct scope_cost cost_scopes(const struct costing *c, uint64_t longest, uint64_
     cooler = (1 - busy) / (1 - share);
     rest = 1 - share * (double)(s.passes - 1);
     s.cost = cost_pass(c, busy, translation.v, each);
-    other = cost_pass(c, share * cooler, translation.v, each).ns;
-    last = cost_pass(c, rest * cooler, translation.v, each).ns;
+    other = cost_pass(c, share * cooler, translation.v, each);
+    last = cost_pass(c, rest * cooler, translation.v, each);
     s.cost.launch_ns = cold_ns(c, s.scope_bytes, entry_bytes) * (double)s.passes;
-    s.cost.ns =
-        other * (double)(s.passes - 1) + last + c->keep_ns + s.cost.launch_ns + (s.cost.ns - other);
+    s.cost.ns += other.ns * (double)(s.passes - 2) + last.ns + c->keep_ns + s.cost.launch_ns;
+    s.cost.spare_ns += other.spare_ns * (double)(s.passes - 2) + last.spare_ns;
     s.cost = in_all(c, s.cost, s.passes, s.passes);
     return s;
 }
@@ -584,7 +618,8 @@ struct cost cost_by_part(const struct costing *c, double access_ns, double parts
 struct cost cost_filtered(const struct costing *c, const struct placement_answer *windows)
 {
     const struct maybe_f64 access = in_windows(c, windows);
-    struct load l = {.scan = c->scan_ns * scan_alone(windows)};
+    struct load l = {.scan = c->scan_ns * scan_alone(windows),
+                     .chains = c->job->dependent_reads > 0};
 
     if (!IS_KNOWN(access))
         return unknown(access.reason);
@@ -609,6 +644,7 @@ struct cost cost_partitioned(const struct costing *c, const struct placement_ans
     if (second >= both.ns)
         both.bound = BOUND_MEMORY;
     both.ns += second + busiest(&counting).ns;
+    both.spare_ns = 0; /* the accesses follow the scan */
     return in_all(c, both, 1, STEPS_PARTITIONED);
 }
 

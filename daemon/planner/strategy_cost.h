@@ -59,6 +59,7 @@ struct cost {
     bool known;
     double ns;
     double launch_ns; /* part of `ns` for launches and their side effects */
+    double spare_ns;  /* part of `ns` that the scan adds to the other resources */
     enum bound bound;
     enum reason why;
 };

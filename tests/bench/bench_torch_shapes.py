@@ -312,10 +312,22 @@ class Work:
         return rt.embedding_bag(self.table, self._shaped(index), self.offsets, mode="sum",
                                 include_last_offset=self.offsets is not None, strategy=strategy)
 
+    def launches(self, index):
+        """Returns the launches that reach.torch has chosen, or None for PyTorch's operator."""
+        # pylint: disable=protected-access
+        if self.case.kind == "rows":
+            return gather._choose(self.table, index, self.out, "")
+        length, has_end = (0, True) if self.case.ragged else (self.case.bag, False)
+        return bag._choose(bag._Bags(self.table, self._shaped(index), self.offsets, None, length, has_end, False), "", None,
+                           None)
+
     def job(self, index):
-        found = (gather.job(self.table, index) if self.case.kind == "rows" else
-                 bag.job(self.table, index, index.numel(), self.case.bags, False, self.longest, self.case.ragged))
-        return launch.sampled(self.table, found, index)
+        """Returns the job of the chosen launches, with the rate of their kernels."""
+        found = self.launches(index)
+        job = (gather.job(self.table, index) if self.case.kind == "rows" else
+               bag.job(self.table, index, index.numel(), self.case.bags, False, self.longest, self.case.ragged, found))
+        job = launch.sampled(self.table, job, index)
+        return job if found is None else launch.scanned(self.table, job, index, found.way, self.reach)
 
     def right(self, index):
         """Returns whether the results are the same: bits of rows, and sums within rounding."""
@@ -422,8 +434,11 @@ def measure(case, memory, out, seed):
 
 def predict(found, work, index):
     """Adds the prediction of the planner for the chosen strategy and for one pass."""
+    job, launches = work.job(index), work.launches(index)
+    found["dependent_reads"], found["scan_gps"] = job.dependent_reads, job.scan_gps
+    found["chosen_shape"] = launches and tuple(launches.shape)
     try:
-        strategy, speeds = launch.predicted(work.table.device, work.job(index))
+        strategy, speeds = launch.predicted(work.table.device, job)
     except NoPlan as why:
         found["no_plan"] = str(why)
         return

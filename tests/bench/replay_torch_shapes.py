@@ -57,7 +57,8 @@ def predicted(case, times):
     index = torch.empty(case["count"], dtype=getattr(torch, case["index"]), device="meta")
     job = gather.job(table, index) if case["kind"] == "rows" else \
         bag.job(table, index, case["count"], case["count"] // case["bag"], False, longest_bag(case), case["ragged"])
-    job = launch.dataclasses.replace(launch.sampled(table, job, draw_index(case, rows)), **times)
+    job = launch.dataclasses.replace(launch.sampled(table, job, draw_index(case, rows)), **times,
+                                     **{name: case[name] for name in ("dependent_reads", "scan_gps") if name in case})
     _, speeds = launch.predicted(torch.device("cpu"), job)
     speed = speeds.get(case["strategy"])
     return speed and speed / 1e9

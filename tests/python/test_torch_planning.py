@@ -165,6 +165,17 @@ def measured_waits_are_parameters_if_the_source_supports_them():
 
 
 @case
+def a_scan_is_the_time_of_a_launch_without_memory():
+    job = dataclasses.replace(JOB, accesses=10 ** 6, first_launch_us=2.5)
+    assert planning.scan_gps(job, 102.5, "naive", 1) == 10.0
+    assert planning.scan_gps(job, 102.5 + 2 * planning.LAUNCH_US, "windows", 2) == 20.0  # positions are read twice
+    assert planning.scan_gps(job, 102.5 + 2 * planning.LAUNCH_US, "scopes", 3) == 30.0
+    assert planning.scan_gps(job, 2.4, "naive", 1) == planning.scan_gps(job, 2.5, "naive", 1) == 0.0
+    assert "scan_gps" not in job.parameters()
+    assert dataclasses.replace(job, scan_gps=3.5).parameters()["scan_gps"] == 3.5
+
+
+@case
 def windows_with_a_gap_or_an_early_end_are_no_plan():
     assert "gap" in common.raises(planning.NoPlan, planning.read, answer(windows=((0, 50), (60, 40))), 100)
     assert "end" in common.raises(planning.NoPlan, planning.read, answer(), 101)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests the choices by measurement of reach.torch (tuning.py): the fastest candidate, and the file that keeps it. The
 clock and the GPU are synthetic."""
+import dataclasses
 import functools
 import json
 import multiprocessing
@@ -56,6 +57,55 @@ def the_fastest_candidate_is_found():
         unit = rng.choice((1.0, 1000.0))
         run, clock = clock_of({c: unit * 1.2 ** k for k, c in enumerate(order)})
         assert tuning.fastest(candidates, run, no_index, clock) == order[0]
+
+
+@case
+def rows_of_a_timed_kernel_lie_in_a_cache():
+    for _ in range(common.count(100)):
+        rows, row = rng.randrange(2, 1 << rng.randrange(2, 31)), rng.choice((4, 36, 2048))
+        index = torch.randint(0, rows, (rng.randrange(1, 2000),), dtype=rng.choice((torch.int32, torch.int64)))
+        cache = rng.randrange(row, 1 << 24)
+        near = launch.in_caches(rows, row, cache, index)
+        assert near.dtype == index.dtype and torch.equal(near >= rows // 2, index >= rows // 2)
+        assert 0 <= int(near.min()) and int(near.max()) < rows
+        assert near.unique().numel() * row <= max(2 * row, cache)
+        assert torch.equal((near[:, None] == near).logical_or(index[:, None] != index), torch.ones(len(index), len(index)).bool())
+        index.copy_((torch.arange(len(index)) + rng.randrange(rows)) % rows)  # a run stays one
+        near = launch.in_caches(rows, row, max(cache, 64 * row), index)
+        assert len(index) < 4 or rows < 1000 or (near.diff() == 1).sum() >= len(index) * 0.8
+
+
+@case
+def the_scan_of_a_kernel_is_timed_with_rows_in_the_l2():
+    table, index = types.SimpleNamespace(device=GPU, shape=(1 << 20, 4)), torch.randint(0, 1 << 20, (100000,))
+    job, ran = launch.Job(1 << 24, 16, 100000, 8.0, first_launch_us=2.0), []
+    patched = {(launch, "capturing"): lambda device: False, (launch, "on"): lambda device: launch._HERE,
+               (torch.cuda, "get_device_properties"): lambda device: types.SimpleNamespace(L2_cache_size=1 << 16),
+               (tuning, "microseconds"): lambda run, repeats: (run(), 12.0)[1]}
+    kept = {(where, name): getattr(where, name) for where, name in patched}
+    try:
+        for (where, name), value in patched.items():
+            setattr(where, name, value)
+        found = launch.scanned(table, job, index, launch.Way("naive", "", (0, 1 << 20)), ran.append)
+    finally:
+        for (where, name), value in kept.items():
+            setattr(where, name, value)
+    assert found == dataclasses.replace(job, scan_gps=10.0)
+    assert len(ran) == 1 + tuning.FEW_ROUNDS and all(len(one.unique()) == 1 << 10 for one in ran)
+    assert launch.scanned(torch.empty(4, 1), job, index, launch.Way("naive", "", (0, 4)), ran.append) == job
+
+
+@case
+def steps_of_a_kernel_shorten_the_chain_of_its_reads():
+    table, index = torch.empty(1 << 20, 1, device="meta"), torch.empty(93247, dtype=torch.int32, device="meta")
+    rows, bags = index.numel(), index.numel() // 173
+    alone = bag.job(table, index, rows, bags, False)
+    found = types.SimpleNamespace(constants={"SUMS": 32, "ROWS": 1, "AHEAD": False}, shape=shapes.Shape(1, 1, step=1))
+    assert bag.job(table, index, rows, bags, False, 173, found=found).dependent_reads == alone.dependent_reads == 7
+    found.shape = shapes.Shape(1, 1, step=6)
+    assert bag.job(table, index, rows, bags, False, 173, found=found).dependent_reads == 2
+    found.constants["AHEAD"] = True  # each turn waits for the indices that the turn before it has loaded
+    assert bag.job(table, index, rows, bags, False, 173, found=found).dependent_reads == 7
 
 
 @case

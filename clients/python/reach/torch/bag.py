@@ -24,15 +24,20 @@ BLOCK = 1024   # numbers of a program that adds parts
 
 
 def job(table: torch.Tensor, index: torch.Tensor, rows: int, bags: int, weighted: bool, longest: int = 0,
-        ragged: bool = False) -> Job:
+        ragged: bool = False, found: Optional[_Launches] = None) -> Job:
     """Returns the job of `rows` rows in all bags. If the table has two parts, the sums of both parts are written as
     float32 and read again. The length of the longest bag is twice the average length if it is not given and the bags are
-    `ragged`, which means that they have offsets."""
+    `ragged`, which means that they have offsets. The reads that wait for one another are those of the launches
+    `found`, if they are given."""
     row, width = launch.row_bytes(table), table.shape[1]
     per_row = bags / max(1, rows)
     each = typical(rows, bags)
     sums, together = shapes.bag_sums("naive", row, each, shapes.are_few(max(1, rows), each, row))
+    if found is not None:
+        sums, together = found.constants["SUMS"], found.constants["ROWS"]
     turns = -(-(longest or (2 * each if ragged else each)) // (sums * together))
+    if found is not None and not found.constants.get("AHEAD"):
+        turns = -(-turns // found.shape.step)  # the rows of all steps are in flight together
     return Job(table_bytes=table.shape[0] * row, row_bytes=row, accesses=rows,
                input_bytes=index.element_size() + (table.element_size() if weighted else 0),
                written_bytes=row * per_row, output_bytes=2 * 4 * width * per_row,

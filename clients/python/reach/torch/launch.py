@@ -20,7 +20,7 @@ import reach
 from reach._locks import Lock
 from reach.torch import compiled, concentration, fallback, host, kernels, shapes, streams, tuning
 from reach.torch.planning import (HostJob, Job, LaunchTimes, NoPlan, Plan, Planner, STRATEGIES, TablesJob, launch_times, packed,
-                                  row_bounds, scope_bounds)
+                                  row_bounds, scan_gps, scope_bounds)
 from reach.torch.shapes import Shape
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU tensors: for tests
@@ -37,6 +37,7 @@ STOCK = "stock"
 TIMED = (1 << 10, 1 << 16, 1 << 20)  # rows of launches that are timed
 TIMED_ROW, SCRATCH = 32, 1 << 29     # bytes of such a row, and bytes from which they come: an L2 holds a small part
 TIMED_SHAPE = Shape(256, 4)
+IN_L2 = 4  # an index and results pass through the rest of the L2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -362,6 +363,27 @@ def sampled(table: torch.Tensor, job: Job, index: torch.Tensor) -> Job:
     lines, of_lines = concentration.reuse(table.shape[0], job.row_bytes, index)
     return dataclasses.replace(job, concentration=concentration.measure(table.shape[0], job.row_bytes, index),
                                lines=lines, line_concentration=of_lines)
+
+
+def in_caches(rows: int, row_bytes_: int, cache_bytes: int, index: torch.Tensor) -> torch.Tensor:
+    """Returns an index that repeats rows and runs of rows like the given one, of rows that a cache keeps. Rows of each
+    half of the table stay in their half, so that windows keep their work."""
+    kept = max(1, min(rows // 2, cache_bytes // (2 * row_bytes_)))
+    return torch.remainder(index, kept).add_(index >= rows // 2, alpha=rows - kept)
+
+
+def scanned(table: torch.Tensor, job: Job, index: torch.Tensor, way: Way, run: Callable[[torch.Tensor], Any]) -> Job:
+    """Returns the job with the scan_gps of its kernels. `run` makes the launches of this way for an index, which are
+    timed for about ten milliseconds, with rows that the L2 keeps. Nothing is timed without a GPU, and in the capture of a
+    CUDA graph. Waits for the device."""
+    if table.device.type != "cuda" or capturing(table.device):
+        return job
+    kept = torch.cuda.get_device_properties(table.device).L2_cache_size // IN_L2
+    near = in_caches(table.shape[0], job.row_bytes, kept, index)
+    with on(table.device):
+        us = tuning.median_us(lambda: run(near))
+    job = dataclasses.replace(job, first_launch_us=job.first_launch_us or times_of(table.device).first_launch_us)
+    return dataclasses.replace(job, scan_gps=scan_gps(job, us, way.strategy, max(1, way.parts)))
 
 
 def _way(table: torch.Tensor, job: Job, strategy: str) -> Way:

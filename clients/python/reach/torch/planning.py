@@ -19,6 +19,7 @@ LAUNCH_US = 6.0  # of a kernel behind another: three in place of one took 12.4 m
 # The names in answers of reachd (daemon/types/names.c) of a kind of reach.host, the usual name first.
 HOST_KINDS = {"managed": ("managed-host",), "vmm": ("host-virtual",),
               "pinned": ("host-registered-huge", "host-pinned", "host-registered")}
+STEPS_WINDOWS = 3  # launches, resets and waits, as in daemon/planner/strategy_cost.h
 TRITON_LAUNCH_US = 20.0  # of the CPU; passes that are shorter wait for their launches
 MORE_LAUNCHES = 2  # of windows or of two scopes, than of one pass: a second pass or the queues, and the sum of the parts
 # Parameters of no effect on the result: only on how well it is predicted.
@@ -40,8 +41,9 @@ class Job:
     from one another. `first_launch_us` is the time of a batch of one access, or 0 if it was not measured.
     `dependent_reads` is the length of the longest chain of reads of a launch, in which each read waits for the one before,
     or 0 for a read of a row by its index. Waiting for the busiest bank of memory takes `busiest_bank_ns` times the square
-    root of the number of reads; it is 0 if it was not measured. A job that is `exact` is planned for its number of
-    accesses, and any other for the next power of two."""
+    root of the number of reads; it is 0 if it was not measured. `scan_gps` is the number of accesses that the kernels
+    go through if no row comes from memory, in 10^9 per second, or 0 if it was not measured. A job that is `exact` is
+    planned for its number of accesses, and any other for the next power of two."""
     table_bytes: int
     row_bytes: int
     accesses: int
@@ -56,13 +58,14 @@ class Job:
     first_launch_us: float = 0.0
     dependent_reads: int = 0
     busiest_bank_ns: float = 0.0
+    scan_gps: float = 0.0
     exact: bool = False
 
     def parameters(self) -> Dict[str, Any]:
         words: Dict[str, Any] = {"bytes": self.table_bytes, "access": self.access,
                                  "element": self.row_bytes, "input_bytes": float(self.input_bytes)}
         for name in ("written_bytes", "output_bytes", "concentration", "lines", "line_concentration", "first_launch_us",
-                     "busiest_bank_ns"):
+                     "busiest_bank_ns", "scan_gps"):
             if getattr(self, name) > 0:
                 words[name] = float(getattr(self, name))
         if self.dependent_reads > 0:
@@ -131,6 +134,14 @@ def launch_times(counts: Sequence[int], took: Sequence[float]) -> LaunchTimes:
     each = (took[2] - took[0] - busiest * (root[2] - root[0])) / (many - few)
     first = took[0] - few * each - busiest * root[0]
     return LaunchTimes(max(0.0, round(20 * first) / 20), round(busiest * 1e3, 1))
+
+
+def scan_gps(job: Job, us: float, strategy: str, readings: int) -> float:
+    """Returns Job.scan_gps of kernels that take `us` microseconds if no row comes from memory, and read all input this
+    number of times. The result is 0 if launches take this time."""
+    launches = {"naive": 1, "windows": STEPS_WINDOWS}.get(strategy, readings)
+    scan = us - job.first_launch_us - (launches - 1) * LAUNCH_US
+    return float(f"{job.accesses * readings / scan / 1e3:.4g}") if scan > 0 else 0.0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,6 +25,7 @@ ROUNDS = 5
 NEAR, MORE_ROUNDS = 1.05, 10  # candidates within NEAR times the lowest median, at most FINAL, have more rounds
 FINAL = 4
 VARIED, VARIED_NEAR = 2, 1.2  # candidates of which variants are measured, within VARIED_NEAR times the lowest median
+FEW_ROUNDS = 3
 ROUND_US = 100.0        # shorter launches are repeated in a round
 MOST_REPEATS = 32
 HOPELESS = 1.5          # times the time of the fastest candidate: not measured any further
@@ -176,6 +177,13 @@ def microseconds(run: Callable[[], Any], repeats: int) -> float:
     end.record()
     end.synchronize()
     return begin.elapsed_time(end) * 1e3 / repeats
+
+
+def median_us(run: Callable[[], Any]) -> float:
+    """Returns the median time of a launch in some rounds, after one that does not count."""
+    first = microseconds(run, 1)
+    repeats = max(1, min(MOST_REPEATS, round(ROUND_US / max(first, 1e-3))))
+    return statistics.median(microseconds(run, repeats) for _ in range(FEW_ROUNDS))
 
 
 class _Runner(NamedTuple):

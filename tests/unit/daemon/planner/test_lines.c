@@ -237,6 +237,46 @@ static void lines_that_are_read_often_come_from_the_l2(void **state)
     check_near(before, 0.0104); /* nearly all reads fall on one line */
 }
 
+/* Each SM has an L1, which is empty when a launch begins: a short launch has no more hits than
+ * lines that occur again. */
+static void the_l1_keeps_lines_of_a_launch(void **state)
+{
+    const struct job_request even = {.bytes = 32 * GIB, .accesses = 1ULL << 24};
+    double before[11];
+
+    (void)state;
+    make_chip();
+    add_sets();
+    for (int i = 0; i <= 10; i++) {
+        struct job_request job = even;
+        job.line_concentration = 0.05 + 0.09 * i;
+        before[i] = naive_ns(&job);
+    }
+    memmove(fp.working_sets + 1, fp.working_sets,
+            fp.working_set_count++ * sizeof(*fp.working_sets));
+    fp.working_sets[0] = (struct working_set){
+        .transaction_bytes = LINE, .set_bytes = 64 * KIB, .same_gbps = KNOWN_F64(LINE / 0.003)};
+    for (int known = 0; known < 2; known++) {
+        fp.caches[CACHE_L1].fits_bytes = UNKNOWN_U64(REASON_NOT_MEASURED);
+        fp.caches[CACHE_L1].size_bytes =
+            known ? KNOWN_U64(128 * KIB) : UNKNOWN_U64(REASON_NOT_MEASURED);
+        for (int i = 0; i <= 10; i++) {
+            struct job_request job = even;
+            double last = INFINITY;
+            job.line_concentration = 0.05 + 0.09 * i;
+            if (!known)
+                check_near(naive_ns(&job), before[i]);
+            for (; known && job.accesses > 1 << 10; job.accesses /= 8) {
+                const double ns = naive_ns(&job) - 1e4 / (double)job.accesses; /* the launch */
+                assert_true(ns <= before[i] && ns > 0.003);
+                assert_true(job.accesses == even.accesses || ns >= last * (1 - 1e-6));
+                last = ns;
+            }
+        }
+    }
+    assert_true(before[10] > 0.0104);
+}
+
 /* Counts the misses in a simulated cache. A line that was read again since its load stays for
  * another turn (CLOCK), so the cache nearly replaces the line that was used the longest time ago.
  */
@@ -362,6 +402,62 @@ static void dependent_reads_add_their_latency(void **state)
     check_near(naive_ns(&job), LINE_NS);
 }
 
+/* The last chain and the busiest bank end under a scan that is longer than the accesses. */
+static void a_scan_hides_the_ends_of_accesses(void **state)
+{
+    struct job_request job = {.bytes = 32 * GIB, .accesses = 1000000, .launch_us = 6};
+    const double launch = 0.006;
+
+    (void)state;
+    make_chip();
+    fp.latency.tail_cycles = KNOWN_F64(1000);
+    fp.conditions.sm_clock_khz = KNOWN_U32(2000000);
+    job.busiest_bank_ns = 3;
+    job.scan_gps = 1 / (LINE_NS / 2);
+    check_near(naive_ns(&job), LINE_NS + 0.003 + launch);
+    job.scan_gps = 1 / (LINE_NS + 0.002);
+    check_near(naive_ns(&job), LINE_NS + 0.003 + launch);
+    job.scan_gps = 1 / (LINE_NS + 0.004);
+    check_near(naive_ns(&job), LINE_NS + 0.004 + launch);
+    job.dependent_reads = 12; /* 5 us more, and threads that wait */
+    check_near(naive_ns(&job), LINE_NS + 0.003 + 0.005 + launch);
+    job.scan_gps = 1 / LINE_NS;
+    job.dependent_reads = 1;
+    job.busiest_bank_ns = 0;
+    check_near(naive_ns(&job), LINE_NS * pow(2, 1.0 / 6) + launch);
+}
+
+/* No strategy is faster than its scan, and a slower scan makes none faster. */
+static void a_slower_scan_is_not_faster(void **state)
+{
+    struct rng rng = seeded();
+
+    (void)state;
+    make_chip();
+    fp.latency.tail_cycles = KNOWN_F64(1000);
+    fp.conditions.sm_clock_khz = KNOWN_U32(2000000);
+    for (int round = 0; round < 300; round++) {
+        struct job_request job = {.bytes = (1 + rng_below(&rng, 200)) * GIB,
+                                  .element_bytes = 4 * (1 + (uint32_t)rng_below(&rng, 300)),
+                                  .input_bytes = 8,
+                                  .accesses = 1ULL << rng_below(&rng, 34),
+                                  .busiest_bank_ns = 10 * rng_unit(&rng),
+                                  .dependent_reads = (uint32_t)rng_below(&rng, 50)};
+        double before[STRATEGY_COUNT];
+        for (int s = 0; s < STRATEGY_COUNT; s++)
+            before[s] = option_ns(&job, (enum strategy)s);
+        for (job.scan_gps = 1000; job.scan_gps > 0.1; job.scan_gps /= 4)
+            for (int s = 0; s < STRATEGY_COUNT; s++) {
+                const double ns = option_ns(&job, (enum strategy)s);
+                assert_true((ns > 0) == (before[s] > 0));
+                assert_true(ns >= before[s] * (1 - 1e-9));
+                assert_true(ns == 0 || s == STRATEGY_WINDOWS || s == STRATEGY_SIDES ||
+                            ns >= 1 / job.scan_gps * (1 - 1e-9));
+                before[s] = ns;
+            }
+    }
+}
+
 /* Scopes wait for a chain in each pass, and one pass over windows waits once. */
 static void each_pass_has_a_chain(void **state)
 {
@@ -452,12 +548,15 @@ int main(void)
         cmocka_unit_test(adjacent_elements_share_a_line),
         cmocka_unit_test(fewer_lines_are_faster),
         cmocka_unit_test(lines_that_are_read_often_come_from_the_l2),
+        cmocka_unit_test(the_l1_keeps_lines_of_a_launch),
         cmocka_unit_test(misses_are_those_of_a_cache),
         cmocka_unit_test(other_data_take_room),
         cmocka_unit_test(reads_and_writes_share_memory),
         cmocka_unit_test(the_first_launch_has_its_own_time),
         cmocka_unit_test(cost_falls_with_the_batch),
         cmocka_unit_test(dependent_reads_add_their_latency),
+        cmocka_unit_test(a_scan_hides_the_ends_of_accesses),
+        cmocka_unit_test(a_slower_scan_is_not_faster),
         cmocka_unit_test(each_pass_has_a_chain),
         cmocka_unit_test(the_busiest_bank_ends_last),
         cmocka_unit_test(waits_shorten_no_strategy),
