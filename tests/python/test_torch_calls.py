@@ -19,8 +19,8 @@ import reach  # noqa: E402
 import reach.torch as rt  # noqa: E402
 from reach.torch import compiled, concentration, kernels, launch, planning, tuning  # noqa: E402
 
-KERNELS = ("copy_scope", "copy_tiles", "copy_windows", "bag_scope", "bag_tiles", "bag_windows", "add_scope",
-           "add_windows", "add_parts")
+KERNELS = ("copy_scope", "copy_tiles", "copy_windows", "bag_scope", "bag_tiles", "bag_windows",
+           "bag_tiles_windows", "add_scope", "add_windows", "add_parts")
 rng = random.Random(common.SEED)
 warnings.simplefilter("ignore", rt.StockOperatorWarning)
 

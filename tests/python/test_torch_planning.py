@@ -390,13 +390,15 @@ def candidates_are_distinct_and_fill_their_warps():
                 trips = -(-rows // (turn * one.step))
                 assert one.tile or ragged or trips * one.step * turn < rows + turn * trips, "a trip has at most one idle step"
                 varied = shapes.variants(one)
-                assert bool(varied) == bool(one.tile) and bool(one.registers) == bool(one.tile and few)
+                limited = bool(one.tile) and strategy == "naive"
+                assert bool(varied) == limited and bool(one.registers) == (limited and few)
                 assert all(bool(v.registers) != bool(one.registers) and v._replace(registers=0) ==
                            one._replace(registers=0) for v in varied)
                 assert all(32 * v.warps * v.registers <= 1 << 16 for v in (one, *varied)), "a program fits an SM"
             tiled = [one.tile for one in shapes.copies(strategy, vectors) if one.tile]
             assert bool(tiled) == (strategy == "naive" and vectors & (vectors - 1) != 0)
-            assert strategy == "naive" or not any(one.tile for one in of_bags)
+            in_tiles = {(one.warps, one.per_sm, one.draw) for one in of_bags if one.tile}
+            assert strategy == "naive" or in_tiles <= {(1, 32, 4)} and (not in_tiles or strategy == "windows")
             assert all(-(-vectors // tile) * tile < 2 * vectors for tile in tiled), "most lanes work"
 
 
@@ -409,7 +411,10 @@ def the_order_of_additions_depends_on_rows_and_bags_only():
     assert [shapes.bag_sums("scopes", row, 500, True) for row in rows] == [
         (32, 1), (32, 1), (8, 4), (8, 4), (4, 8), (8, 8), (8, 8)]
     assert [shapes.bag_sums("windows", row, 500, True) for row in rows] == [
-        (32, 1), (16, 1), (2, 1), (1, 1), (1, 1), (1, 1), (1, 1)]
+        (32, 1), (16, 1), (8, 2), (1, 1), (1, 1), (1, 1), (1, 1)]
+    assert [shapes.bag_sums("windows", row, 500, few) for row in (20, 24, 64, 68) for few in (False, True)] == [
+        (16, 1), (16, 1), (16, 1), (16, 1), (8, 2), (8, 2), (1, 1), (1, 1)]
+    assert [shapes.bag_sums("windows", 44, each, False) for each in (1, 2, 31, 32)] == [(1, 1), (2, 1), (2, 1), (8, 2)]
     bags = (1, 2, 3, 8, 15, 16, 63, 64, 256)
     assert [shapes.bag_sums("naive", 300, each, False) for each in bags] == [
         (1, 1), (2, 1), (2, 1), (2, 2), (2, 2), (2, 4), (2, 4), (2, 8), (2, 8)]

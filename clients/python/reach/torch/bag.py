@@ -70,6 +70,7 @@ class _Launches(NamedTuple):
     way: launch.Way
     shape: shapes.Shape
     scope: Any
+    windows: Any
     pieces: shapes.Pieces
     vectors: int
     piece_bytes: int
@@ -111,17 +112,22 @@ def _launches(call: _Bags, vector: int, way: launch.Way, shape: shapes.Shape, ro
         "RAGGED": call.offsets is not None, "W": vector // table.element_size(), "SUMS": sums, "ROWS": together,
         "STEPS": shape.step, "WEIGHTED": call.weights is not None, "MEAN": call.mean,
         "SUM": tl.float64 if table.dtype == torch.float64 else tl.float32}
-    if shape.tile and way.is_one_launch:
-        constants.update(VECTORS=vectors, TILE=shape.tile, EVEN=even,
-                         AHEAD=few and rows > sums * together and shapes.waits(shape))
+    scope, windows = kernels.bag_scope, kernels.bag_windows
+    if shape.tile and (way.is_one_launch or way.in_windows):
+        constants.update(VECTORS=vectors, TILE=shape.tile, EVEN=even)
+        pieces = shapes.Pieces(1, 1, -(-vectors // shape.tile))
         if shape.registers and compiled.LIMITS_REGISTERS:
             constants["maxnreg"] = shape.registers
-        scope, pieces = kernels.bag_tiles, shapes.Pieces(1, 1, -(-vectors // shape.tile))
+        if way.in_windows:
+            windows = kernels.bag_tiles_windows
+        else:
+            constants["AHEAD"] = few and rows > sums * together and shapes.waits(shape)
+            scope = kernels.bag_tiles
     else:
         constants.update(BLOCK=shape.items, LANES=shapes.bag_lanes(vectors, sums))
-        scope, pieces = kernels.bag_scope, shapes.Pieces(vectors, shape.items)
-    return _Launches(way, shape, scope, pieces, vectors, shape.items * sums * together * shape.step * vector, constants,
-                     {}, way.is_one_launch, table.shape[1])
+        pieces = shapes.Pieces(vectors, shape.items)
+    return _Launches(way, shape, scope, windows, pieces, vectors, shape.items * sums * together * shape.step * vector,
+                     constants, {}, way.is_one_launch, table.shape[1])
 
 
 def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> Optional[_Launches]:
@@ -175,7 +181,7 @@ def _prepare(call: _Bags, rows: int, strategy: str, whole: bool, even: bool) -> 
 def _run(found: _Launches, out: Optional[torch.Tensor], repeats: bool, table: torch.Tensor, index: torch.Tensor,
          offsets: Optional[torch.Tensor], weights: Optional[torch.Tensor], bags: int, last: int) -> torch.Tensor:
     """Makes the launches. With `repeats` the rows of `out` are adjacent, so one launch may be repeated."""
-    way, shape, scope, pieces, vectors, piece_bytes, constants, kept, once, width = found
+    way, shape, scope, windows, pieces, vectors, piece_bytes, constants, kept, once, width = found
     count, programs = index.numel(), pieces.of(bags)
     repeats = repeats and once and count <= compiled.WORD and bags <= compiled.WORD and index.is_contiguous() and \
         (offsets is None or offsets.is_contiguous()) and (weights is None or weights.is_contiguous())
@@ -191,7 +197,7 @@ def _run(found: _Launches, out: Optional[torch.Tensor], repeats: bool, table: to
         out = table.new_empty(bags, width)
     parts = out if way.parts == 1 else out.new_empty(
         (way.parts, bags, width), dtype=torch.float64 if table.dtype == torch.float64 else torch.float32)
-    launch.run(way, scope, kernels.bag_windows, programs, shape, kept, index.contiguous(),
+    launch.run(way, scope, windows, programs, shape, kept, index.contiguous(),
                index if offsets is None else offsets.contiguous(), index if weights is None else weights.contiguous(),
                table, parts, parts.stride(-2), bags, last, count, vectors, piece_bytes=piece_bytes, numbered=True,
                repeats=9 if repeats else 0, **constants)

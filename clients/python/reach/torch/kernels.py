@@ -363,6 +363,57 @@ def bag_windows(index, offsets, weights, table, out, stride, bags, last, total, 
         w = (w + 1) % WINDOWS
 
 
+@triton.jit(do_not_specialize=["bags", "last", "total", "vectors", "pieces"])
+def bag_tiles_windows(index, offsets, weights, table, out, stride, bags, last, total, vectors, bounds, window_of_sm,
+                      queues, pieces, WINDOWS: tl.constexpr, DRAW: tl.constexpr, RAGGED: tl.constexpr, W: tl.constexpr,
+                      VECTORS: tl.constexpr, TILE: tl.constexpr, SUMS: tl.constexpr, ROWS: tl.constexpr,
+                      STEPS: tl.constexpr, EVEN: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr,
+                      SUM: tl.constexpr, LATE: tl.constexpr):
+    """Does bag_windows with the same additions in the same order. A piece is one tile of the rows of one bag, so a
+    short bag does not wait for a long one. The bounds of the next bag are loaded while rows are in flight. EVEN has the
+    meaning of bag_tiles."""
+    table = tl.multiple_of(table, W * table.dtype.element_ty.primitive_bitwidth // 8)
+    r = tl.arange(0, SUMS * ROWS)
+    w = first_window(window_of_sm)
+    for turn in range(WINDOWS):
+        lo = tl.load(bounds + w)
+        hi = tl.load(bounds + w + 1)
+        queue = queues + w * QUEUE_STRIDE
+        piece = pieces
+        if _helps(queues, w, pieces, turn, LATE):
+            piece = _draw(queue, DRAW)
+        b, c, used = _tile(piece.to(tl.int64), W, VECTORS, TILE)
+        first, length = _bag_bounds(offsets, b, bags, last, total, RAGGED)
+        i = tl.load(index + first + r, mask=r < length, other=-1)
+        while piece < pieces:
+            piece = _next(queue, piece, DRAW)
+            next_b, next_c, next_used = _tile(piece.to(tl.int64), W, VECTORS, TILE)
+            next_first, next_length = _bag_bounds(offsets, next_b, bags, last, total, RAGGED)
+            at = index + first
+            sums = tl.zeros([SUMS, TILE * W], SUM)
+            for start in range(0, length, SUMS * ROWS * STEPS):
+                for k in tl.static_range(STEPS):
+                    j = start + k * (SUMS * ROWS) + r
+                    mine = i.to(tl.int64)
+                    i = tl.load(at + j + SUMS * ROWS, mask=j < length - SUMS * ROWS, other=-1)
+                    mask = ((mine >= lo) & (mine < hi))[:, None] & used[None, :]
+                    v = tl.load(table + ((mine * (VECTORS * W))[:, None] + c[None, :]), mask=mask, other=0).to(SUM)
+                    if WEIGHTED:
+                        weight = tl.load(weights + first + j, mask=j < length, other=0)
+                        v = tl.where(mask, v * weight.to(SUM)[:, None], 0.0)  # 0 x infinity is not 0
+                    sums += tl.reshape(_halved(v, 1, ROWS, SUMS * TILE * W), [SUMS, TILE * W])
+            i = tl.load(index + next_first + r, mask=r < next_length, other=-1)
+            s = tl.reshape(_halved(sums, 1, SUMS, TILE * W), [TILE * W])
+            if MEAN:
+                s = s / tl.maximum(length, 1).to(SUM)
+            to = (w.to(tl.int64) * bags + b) * stride
+            if EVEN:
+                to = tl.multiple_of(to, W)
+            tl.store(out + to + c, s, mask=used)
+            b, c, used, first, length = next_b, next_c, next_used, next_first, next_length
+        w = (w + 1) % WINDOWS
+
+
 @triton.jit(do_not_specialize=["numbers"])
 def add_parts(parts, out, stride, numbers, WIDTH: tl.constexpr, PARTS: tl.constexpr, BLOCK: tl.constexpr):
     """Computes out = the first part + the second + ..., in this order. The rows of `out` have WIDTH numbers and are

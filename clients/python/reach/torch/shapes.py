@@ -4,6 +4,7 @@ operations have a table by operation and bytes of a row; tests/gpu/experiments/s
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -15,8 +16,9 @@ class Shape(NamedTuple):
     """`items` per piece and `warps` per program. In windows, `per_sm` programs per SM draw `draw` pieces at a time.
     Items are vectors of copied rows or of the sums of bags, numbers of added rows, and rows or bags of several tables.
     `step` is the number of turns of a bag in flight together (kernels.py), or of rows for each bag of several tables. If
-    `tile` is not 0, a program of one pass has rows, or one bag, in tiles of this many vectors. A thread of bags in tiles
-    may have `registers` registers. With 0 the compiler decides, and may delay loads to save registers."""
+    `tile` is not 0, a piece of one pass or of bags in windows has rows, or one bag, in tiles of this many vectors. A
+    thread of bags in tiles may have `registers` registers. With 0 the compiler decides, and may delay loads to save
+    registers."""
     items: int
     warps: int
     per_sm: int = 16
@@ -137,7 +139,13 @@ def copies(strategy: str, vectors: int, vector: int = 16) -> List[Shape]:
 # (warps, vectors that a thread has in flight), the first without a measurement.
 _BAGS = ((2, 8), (1, 8), (4, 8), (1, 4), (4, 4), (2, 16))
 MOST_STEPS, LONG_STEPS = 8, 16
-WARPS_OF_SM = 32  # that programs in windows have on an SM
+# Windows: warps and programs on an SM, and rows in flight of a bag in tiles. Each window masks a part of these rows, so
+# more than 32 warps may be faster. A tile has one warp: more were slower or as fast on an H200.
+WARPS_OF_SM, PROGRAMS_OF_SM = (32, 48), 32
+_ROWS_IN_WINDOWS = (16, 32)
+# Bags in windows with the sums of one pass, for tiles: bytes of a row (above, at most), and least rows. On an H200 such
+# bags of 24, 36 and 44 bytes were faster by them. Bags of 88, 136 and 208 bytes were slower.
+_TILED_IN_WINDOWS = (16, 64, 32)
 # (largest row in bytes, sums of a bag, rows that a sum adds at a time), ascending, both numbers at most. Threads of several
 # warps may share a bag of several sums. Rows that are added at a time are in flight together, and need fewer registers.
 _SUMS = ((32, 16, 1), (128, 8, 2), (256, 4, 4), (512, 2, 8), (1024, 1, 8), (1 << 20, 1, 4))
@@ -168,11 +176,18 @@ def waits(shape_: Shape) -> bool:
     return shape_.step * shape_.warps < MANY_TURNS
 
 
+def _is_tiled(row_bytes: int, rows: int) -> bool:
+    """Returns whether bags in windows have the sums of one pass."""
+    above, most, least = _TILED_IN_WINDOWS
+    return above < row_bytes <= most and rows >= least
+
+
 def bag_sums(strategy: str, row_bytes: int, rows: int, few: bool) -> Tuple[int, int]:
     """Returns the sums of a bag of `rows` rows, and the rows that each adds at a time. The order of additions depends on
     both, so they depend on nothing that is measured."""
-    if strategy in ("host", "windows"):
+    if strategy == "host" or strategy == "windows" and not _is_tiled(row_bytes, rows):
         return bag_lanes(row_bytes // min(16, row_bytes & -row_bytes), power_of_2(rows)), 1
+    few = few and strategy != "windows"
     sums, together = next(found for most, *found in (_SUMS_OF_FEW if few else _SUMS) if row_bytes <= most)
     turn = power_of_2(rows)
     if few and row_bytes > LONG_ROW:  # an absent row costs more than a turn, and a sum more registers than a row
@@ -207,10 +222,21 @@ def _bags_in_tiles(vectors: int, vector: int, sums: int, together: int, turns: i
 
 
 def variants(shape_: Optional[Shape]) -> List[Shape]:
-    """Returns the same shape with the other number of registers, for bags in tiles."""
-    if shape_ is None or not shape_.tile:
+    """Returns the same shape with the other number of registers, for bags in tiles of one pass, which draws nothing."""
+    if shape_ is None or not shape_.tile or shape_.draw > 1:
         return []
     return [shape_._replace(registers=0 if shape_.registers else SOME_REGISTERS)]
+
+
+def _tiles_in_windows(vectors: int, vector: int, sums: int, together: int, turns: int) -> List[Shape]:
+    """Returns candidates for programs of one warp with a bag, or a tile of it, in windows."""
+    found = []
+    for tile, rows in itertools.product(tiles(vectors), _ROWS_IN_WINDOWS):
+        loaded = max(1, sums * together * used(vectors, tile) * vector // WARP)
+        step = max(1, min(rows // (sums * together), LONG_STEPS, turns, MOST_LOADED // 2 // loaded))
+        if sums * tile >= WARP:
+            found.append(Shape(tile, 1, PROGRAMS_OF_SM, 4, step, tile))
+    return found
 
 
 def bags(strategy: str, row_bytes: int, vector: int, rows: int, ragged: bool = False, few: bool = False) -> List[Shape]:
@@ -229,7 +255,10 @@ def bags(strategy: str, row_bytes: int, vector: int, rows: int, ragged: bool = F
         items = max(1, WARP * warps * power_of_2(max(1, flight // (step * own))) // lanes)
         found.append(Shape(items, warps, step=step))
     if strategy == "windows":
-        found = [one._replace(per_sm=WARPS_OF_SM // one.warps, draw=max(1, 4 // one.warps)) for one in found]
+        found = [one._replace(per_sm=min(PROGRAMS_OF_SM, warps // one.warps), draw=max(1, 4 // one.warps))
+                 for warps in WARPS_OF_SM for one in found]
+        if ragged or _is_tiled(row_bytes, rows):
+            found += _tiles_in_windows(vectors, vector, sums, together, longest)
     if strategy in ("naive", "scopes"):
         if ragged or longest * own > MOST_STEPS:  # few long bags wait for memory
             step = -(-longest // -(-longest // max(1, LONG_STEPS // own)))

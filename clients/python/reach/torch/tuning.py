@@ -19,7 +19,7 @@ import triton
 
 from reach._locks import Lock
 
-VERSION = f"8, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 8 counts changes of kernels
+VERSION = f"9, torch {torch.__version__}, triton {triton.__version__}"  # of the file; 9 counts changes of kernels
 LARGEST_FILE = 1 << 22  # bytes; a longer file is damaged
 ROUNDS = 5
 NEAR, MORE_ROUNDS = 1.05, 10  # candidates within NEAR times the lowest median, at most FINAL, have more rounds
