@@ -43,6 +43,7 @@ EMULATED = os.environ.get("REACH_EMULATED")  # the processor that an emulator pr
 SLOW = SANITIZED or EMULATED  # the programs are several times slower, so there are fewer cases
 # Shared libraries that a test compiles are loaded into the programs.
 COMPILER = shutil.which(f"{EMULATED}-linux-gnu-gcc" if EMULATED else os.environ.get("CC", "gcc"))
+LONG_S = 0.25  # the longest pause before the next question for a state that stays
 PATIENCE_S = 1000  # only against a hang: the slowest machine needs a part of it
 
 os.environ["REACHD_CONFIG"] = "none"  # the configuration of the machine's own daemon is not ours
@@ -70,9 +71,9 @@ def case(function):
     return function
 
 
-def until(what, condition):
-    """Waits until condition() returns a true value, and returns it. The pauses grow, because each question takes
-    time from the daemon and the other tests."""
+def until(what, condition, longest_s=0.05):
+    """Waits until condition() returns a true value, and returns it. The pauses grow up to longest_s, because each
+    question takes time from the daemon and the other tests. A value that stays true allows longer pauses."""
     end = time.monotonic() + PATIENCE_S
     pause = 0.01
     while time.monotonic() < end:
@@ -80,7 +81,7 @@ def until(what, condition):
         if value:
             return value
         time.sleep(pause)
-        pause = min(1.2 * pause, 0.05)
+        pause = min(1.2 * pause, longest_s)
     raise AssertionError("waited in vain until " + what)
 
 
@@ -206,7 +207,7 @@ class Daemon:
         def rest():
             gpus = self.gpus()
             return all(g["state"] in ("ready", "failed", "lost", "stale") for g in gpus) and gpus
-        return until("all GPUs are measured", rest)
+        return until("all GPUs are measured", rest, LONG_S)
 
     def submit(self, gpu, depth):
         answer = self.request("POST", f"/v1/gpus/{gpu}/measurements",
@@ -220,7 +221,7 @@ class Daemon:
         def ended():
             now = self.json("/v1/measurements/" + job["id"])
             return now["state"] in ("done", "failed") and now
-        return until("the job has ended", ended)
+        return until("the job has ended", ended, LONG_S)
 
     def workers(self):
         """Returns the process ids of the living children of the daemon, whichever thread started them."""
