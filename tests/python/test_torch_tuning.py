@@ -69,7 +69,7 @@ def rows_of_a_timed_kernel_lie_in_a_cache():
         assert near.dtype == index.dtype and torch.equal(near >= rows // 2, index >= rows // 2)
         assert 0 <= int(near.min()) and int(near.max()) < rows
         assert near.unique().numel() * row <= max(2 * row, cache)
-        assert torch.equal((near[:, None] == near).logical_or(index[:, None] != index), torch.ones(len(index), len(index)).bool())
+        assert all(bool((near[index == i] == near[k]).all()) for k, i in list(enumerate(index))[:20])
         index.copy_((torch.arange(len(index)) + rng.randrange(rows)) % rows)  # a run stays one
         near = launch.in_caches(rows, row, max(cache, 64 * row), index)
         assert len(index) < 4 or rows < 1000 or (near.diff() == 1).sum() >= len(index) * 0.8

@@ -19,8 +19,8 @@ import torch
 import reach
 from reach._locks import Lock
 from reach.torch import compiled, concentration, fallback, host, kernels, shapes, streams, tuning
-from reach.torch.planning import (HostJob, Job, LaunchTimes, NoPlan, Plan, Planner, STRATEGIES, TablesJob, launch_times, packed,
-                                  row_bounds, scan_gps, scope_bounds)
+from reach.torch.planning import (HostJob, Job, LaunchTimes, NoPlan, Plan, Planner, STRATEGIES, TablesJob, launch_times,
+                                  packed, row_bounds, scan_gps, scope_bounds)
 from reach.torch.shapes import Shape
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # kernels run on CPU tensors: for tests

@@ -282,9 +282,9 @@ static void the_l1_keeps_lines_of_a_launch(void **state)
  */
 static void misses_are_those_of_a_cache(void **state)
 {
-    enum { LINES = 20000, KEEPS = 2000, WARM = 100000, READS = 200000 };
-    static bool read_since[LINES];
-    static bool is_in[LINES];
+    enum { LINES = 20000, KEEPS = 2000, SHORT = 6000, WARM = 100000, READS = 200000 };
+    static bool read_since[LINES + 1]; /* the last one is no line */
+    static bool is_in[LINES + 1];
     struct rng rng = seeded();
 
     (void)state;
@@ -292,11 +292,14 @@ static void misses_are_those_of_a_cache(void **state)
         const double c = 0.15 * round;
         struct line_reuse reuse = {
             .concentration = c, .lines = LINES, .kept_bytes = 1, .cache_bytes = KEEPS};
-        uint32_t order[KEEPS] = {0}; /* lines in the order of their loads, as a ring */
+        uint32_t order[KEEPS]; /* lines in the order of their loads, as a ring */
         uint64_t missed = 0;
+        uint64_t at_first = 0; /* of the first reads, in which the cache becomes full */
         uint32_t used = 0;
         memset(read_since, 0, sizeof(read_since));
         memset(is_in, 0, sizeof(is_in));
+        for (int i = 0; i < KEEPS; i++)
+            order[i] = LINES;
         for (uint32_t i = 0; i < WARM + READS; i++) {
             const uint32_t line = (uint32_t)(LINES * pow(rng_unit(&rng), 1 / (1 - c)));
             if (is_in[line]) {
@@ -304,6 +307,7 @@ static void misses_are_those_of_a_cache(void **state)
                 continue;
             }
             missed += i >= WARM;
+            at_first += i < SHORT;
             while (is_in[order[used]] && read_since[order[used]]) {
                 read_since[order[used]] = false;
                 used = (used + 1) % KEEPS;
@@ -317,6 +321,10 @@ static void misses_are_those_of_a_cache(void **state)
         if (!(fabs((double)missed / READS - line_reuse_misses(&reuse)) < 0.04))
             fail_msg("concentration %.2f misses %.3f, computed %.3f", c, (double)missed / READS,
                      line_reuse_misses(&reuse));
+        reuse.reads = SHORT;
+        if (!(fabs((double)at_first / SHORT - line_reuse_misses(&reuse)) < 0.04))
+            fail_msg("concentration %.2f first misses %.3f, computed %.3f", c,
+                     (double)at_first / SHORT, line_reuse_misses(&reuse));
     }
 }
 
