@@ -41,6 +41,8 @@ ALLOC_FAIL_SRC := $(shell grep -ls support/alloc_fail.h $(TEST_SRC) /dev/null)
 # the inputs of its corpus.
 FUZZ_SRC    := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_NAMES  := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
+# The C programs that test scripts start.
+SCRIPT_C    := $(wildcard tests/e2e/*.c tests/browser/*.c)
 # Sources that test programs share, and the sources of the stand-in driver.
 SUPPORT_SRC := $(wildcard tests/unit/support/*.c) $(filter-out $(TEST_SRC),$(wildcard tests/sim/*.c tests/replay/*.c))
 FAKE_SRC    := $(filter-out $(TEST_SRC),$(wildcard tests/fakecuda/*.c))

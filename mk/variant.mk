@@ -23,8 +23,9 @@ $(VERSION_SRC:%.c=$(OUT)/$(v)/obj/%.o): build/gen/version
 $(PQ_SRC:%.c=$(OUT)/$(v)/obj/%.o): private DEFINES = $(PQ_DEFINES)
 $(PQ_SRC:%.c=$(OUT)/$(v)/obj/%.o): build/gen/libpq
 
-# Test sources are not optimized, because compiling them with optimization takes longer than it saves.
-$(TEST_SRC:%.c=$(OUT)/$(v)/obj/%.o) $(PAPERS_TEST_SRC:%.c=$(OUT)/$(v)/obj/%.o): private CFLAGS += -O0 -U_FORTIFY_SOURCE
+# Test sources, the code that they share and the programs of test scripts are not optimized, because compiling them with
+# optimization takes longer than it saves.
+$(patsubst %.c,$(OUT)/$(v)/obj/%.o,$(TEST_SRC) $(PAPERS_TEST_SRC) $(SUPPORT_SRC) $(SCRIPT_C)): private CFLAGS += -O0 -U_FORTIFY_SOURCE
 
 # These tests include a header for kernels, which includes reach.h without a folder, like a job.
 $(addprefix $(OUT)/$(v)/obj/tests/unit/clients/cuda/test_,ranges.o keys.o side_lists.o): private DEFINES += -Iclients/c
