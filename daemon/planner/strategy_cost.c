@@ -240,9 +240,9 @@ static void add_cached(struct costing *c, const struct strategy_answer *sizes)
     c->cached = true;
 }
 
-/* Returns the nanoseconds of an access whose lines the L2 keeps, of which the L1 keeps some. Each
- * SM makes its share of the accesses, and its L1 is empty when a launch begins. `missed` is the
- * share that misses in the L2, and `reuse` describes the L2. */
+/* Returns the nanoseconds of an access whose lines are in the L2 and may also be in the L1. Each SM
+ * makes its share of the accesses, and its L1 is empty when a launch begins. `missed` is the share
+ * that misses in the L2, and `reuse` describes the L2. */
 static double hit_ns(const struct costing *c, double missed, struct line_reuse reuse)
 {
     const struct fingerprint *const fp = c->fp;
@@ -385,9 +385,9 @@ double cost_steps(const struct costing *c, uint64_t steps)
     return c->first_ns + c->step_ns * (double)(steps - 1);
 }
 
-/* Adds the time of the link, which works in parallel with all other resources, the time in which
- * the slowest parts of each pass end, except under a scan that is longer, and the time of the
- * launches, which follow one another. */
+/* Adds the time of the link, which works in parallel with all other resources; the tails of the
+ * passes, as far as a longer scan does not hide them; and the time of the launches, which follow
+ * one another. */
 static struct cost in_all(const struct costing *c, struct cost cost, uint64_t passes,
                           uint64_t steps)
 {

@@ -185,7 +185,7 @@ class Launches:
     def matches(self, areas_of):
         """Returns for each name the launch whose pages in all of its areas differ least, and for each area the number
         of pages that are expected, missing and unexpected. A launch that touches exactly the areas of another name
-        is that name's, so a name whose launches are not recorded has none."""
+        belongs to that name, so a name whose launches are not recorded has none."""
         counts = {name: self._differences(areas) for name, areas in areas_of.items()}
         owners = {}
         for name, found in counts.items():
@@ -200,7 +200,7 @@ class Launches:
         return best
 
     def _differences(self, areas):
-        """Returns for each launch that touches the first area, by number, what `matches` says of each area."""
+        """Returns, by number of each launch that touches the first area, the counts of `matches` for each area."""
         wanted = [(area["bounds"], {p for first, count in area["pages"] for p in range(first, first + count)})
                   for area in areas]
         found = {}

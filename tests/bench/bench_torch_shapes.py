@@ -322,7 +322,7 @@ class Work:
                            None)
 
     def job(self, index):
-        """Returns the job of the chosen launches, with the rate of their kernels."""
+        """Returns the job of the chosen launches, with the measured scan_gps of their kernels."""
         found = self.launches(index)
         job = (gather.job(self.table, index) if self.case.kind == "rows" else
                bag.job(self.table, index, index.numel(), self.case.bags, False, self.longest, self.case.ragged, found))

@@ -34,9 +34,10 @@ def again(kept: Kept, table: torch.Tensor, programs: int, before: Tuple[int, ...
           after: Tuple[int, ...], sizes: Tuple[int, ...], strides: Tuple[int, ...]) -> Optional[torch.Tensor]:
     """Repeats a launch that was made by `start` with `repeats`, and returns its result. The arguments that may differ are
     addresses in `before`, the result, and numbers in `after`. The caller knows that their kind is the same. If `out` is
-    None, the result is a new tensor with the dtype of the table. It is allocated without PyTorch's dispatcher, like in
-    code that torch.compile generates. Returns None, and launches nothing, if there was no such launch, if the device of
-    the table is not the current one, or if hooks are set."""
+    None, the result is a new tensor of these `sizes` and `strides`, with the dtype of the table. It is allocated without
+    PyTorch's dispatcher, like in code that torch.compile generates. Returns None, and launches nothing, if there was no
+    such launch, if the device of the table is not the current one, if hooks are set, or if Triton's launcher takes other
+    arguments."""
     found = kept.get(AGAIN)
     device = table.get_device()
     if found is None or device != _current_device():  # type: ignore[misc]

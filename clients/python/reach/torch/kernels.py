@@ -370,8 +370,8 @@ def bag_tiles_windows(index, offsets, weights, table, out, stride, bags, last, t
                       STEPS: tl.constexpr, EVEN: tl.constexpr, WEIGHTED: tl.constexpr, MEAN: tl.constexpr,
                       SUM: tl.constexpr, LATE: tl.constexpr):
     """Does bag_windows with the same additions in the same order. A piece is one tile of the rows of one bag, so a
-    short bag does not wait for a long one. The bounds of the next bag are loaded while rows are in flight. EVEN has the
-    meaning of bag_tiles."""
+    short bag does not wait for a long one. The bounds of the next bag are loaded while rows are in flight. EVEN means
+    the same as in bag_tiles."""
     table = tl.multiple_of(table, W * table.dtype.element_ty.primitive_bitwidth // 8)
     r = tl.arange(0, SUMS * ROWS)
     w = first_window(window_of_sm)

@@ -37,7 +37,7 @@ STOCK = "stock"
 TIMED = (1 << 10, 1 << 16, 1 << 20)  # rows of launches that are timed
 TIMED_ROW, SCRATCH = 32, 1 << 29     # bytes of such a row, and bytes from which they come: an L2 holds a small part
 TIMED_SHAPE = Shape(256, 4)
-IN_L2 = 4  # an index and results pass through the rest of the L2
+IN_L2 = 4  # `scanned` reads rows of a quarter of the L2; its index and results pass through the rest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -366,16 +366,16 @@ def sampled(table: torch.Tensor, job: Job, index: torch.Tensor) -> Job:
 
 
 def in_caches(rows: int, row_bytes_: int, cache_bytes: int, index: torch.Tensor) -> torch.Tensor:
-    """Returns an index that repeats rows and runs of rows like the given one, of rows that a cache keeps. Rows of each
-    half of the table stay in their half, so that windows keep their work."""
+    """Returns an index whose rows, of `row_bytes_` bytes, fit into a cache of `cache_bytes` bytes. It repeats rows and runs
+    of rows like the given index. Rows of each half of the table stay in their half, so two windows keep their work."""
     kept = max(1, min(rows // 2, cache_bytes // (2 * row_bytes_)))
     return torch.remainder(index, kept).add_(index >= rows // 2, alpha=rows - kept)
 
 
 def scanned(table: torch.Tensor, job: Job, index: torch.Tensor, way: Way, run: Callable[[torch.Tensor], Any]) -> Job:
-    """Returns the job with the scan_gps of its kernels. `run` makes the launches of this way for an index, which are
-    timed for about ten milliseconds, with rows that the L2 keeps. Nothing is timed without a GPU, and in the capture of a
-    CUDA graph. Waits for the device."""
+    """Returns the job with the scan_gps of its kernels. `run` makes the launches of this way for an index. They are timed
+    for about ten milliseconds, with rows that the L2 keeps. Nothing is timed without a GPU or in the capture of a CUDA
+    graph. Waits for the device."""
     if table.device.type != "cuda" or capturing(table.device):
         return job
     kept = torch.cuda.get_device_properties(table.device).L2_cache_size // IN_L2
@@ -471,7 +471,7 @@ def plain(*tensors: Optional[torch.Tensor]) -> bool:
 def known(operation: str, table: torch.Tensor, index: torch.Tensor, count: int,
           *more: Any) -> Tuple[Tuple[Any, ...], Any]:
     """Returns the key of a call, and what `remember` returned for it, or UNKNOWN. It is all that a repeated call looks
-    up. The number of indices is rounded to the sizes of batches that share a choice. `more` has the other values on which
+    up. `count` is the number of indices, which the key rounds up to a power of two. `more` has the other values on which
     the result depends."""
     key = (operation, kind_of(table), index.device, index.dtype, (count - 1).bit_length() if count else -1, more)
     return key, _remembered.get(key, UNKNOWN) if shapes.forced_shape is None else UNKNOWN

@@ -41,7 +41,7 @@ class Job:
     from one another. `first_launch_us` is the time of a batch of one access, or 0 if it was not measured.
     `dependent_reads` is the length of the longest chain of reads of a launch, in which each read waits for the one before,
     or 0 for a read of a row by its index. Waiting for the busiest bank of memory takes `busiest_bank_ns` times the square
-    root of the number of reads; it is 0 if it was not measured. `scan_gps` is the number of accesses that the kernels
+    root of the number of reads; it is 0 if it was not measured. `scan_gps` is the number of positions that the kernels
     go through if no row comes from memory, in 10^9 per second, or 0 if it was not measured. A job that is `exact` is
     planned for its number of accesses, and any other for the next power of two."""
     table_bytes: int
@@ -137,8 +137,8 @@ def launch_times(counts: Sequence[int], took: Sequence[float]) -> LaunchTimes:
 
 
 def scan_gps(job: Job, us: float, strategy: str, readings: int) -> float:
-    """Returns Job.scan_gps of kernels that take `us` microseconds if no row comes from memory, and read all input this
-    number of times. The result is 0 if launches take this time."""
+    """Returns Job.scan_gps of kernels that take `us` microseconds if no row comes from memory. They read all input
+    `readings` times. The result is 0 if the launches alone take this time."""
     launches = {"naive": 1, "windows": STEPS_WINDOWS}.get(strategy, readings)
     scan = us - job.first_launch_us - (launches - 1) * LAUNCH_US
     return float(f"{job.accesses * readings / scan / 1e3:.4g}") if scan > 0 else 0.0

@@ -143,8 +143,8 @@ MOST_STEPS, LONG_STEPS = 8, 16
 # more than 32 warps may be faster. A tile has one warp: more were slower or as fast on an H200.
 WARPS_OF_SM, PROGRAMS_OF_SM = (32, 48), 32
 _ROWS_IN_WINDOWS = (16, 32)
-# Bags in windows with the sums of one pass, for tiles: bytes of a row (above, at most), and least rows. On an H200 such
-# bags of 24, 36 and 44 bytes were faster by them. Bags of 88, 136 and 208 bytes were slower.
+# Bags in windows with the sums of one pass, for tiles: (bytes of a row, above; at most; rows of a bag, at least). On an
+# H200, such bags with rows of 24, 36 and 44 bytes were faster with tiles. Rows of 88, 136 and 208 bytes were slower.
 _TILED_IN_WINDOWS = (16, 64, 32)
 # (largest row in bytes, sums of a bag, rows that a sum adds at a time), ascending, both numbers at most. Threads of several
 # warps may share a bag of several sums. Rows that are added at a time are in flight together, and need fewer registers.
@@ -222,7 +222,7 @@ def _bags_in_tiles(vectors: int, vector: int, sums: int, together: int, turns: i
 
 
 def variants(shape_: Optional[Shape]) -> List[Shape]:
-    """Returns the same shape with the other number of registers, for bags in tiles of one pass, which draws nothing."""
+    """Returns a shape of bags in tiles of one pass with the other limit of registers, and nothing for other shapes."""
     if shape_ is None or not shape_.tile or shape_.draw > 1:
         return []
     return [shape_._replace(registers=0 if shape_.registers else SOME_REGISTERS)]

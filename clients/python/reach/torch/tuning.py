@@ -25,15 +25,15 @@ ROUNDS = 5
 NEAR, MORE_ROUNDS = 1.05, 10  # candidates within NEAR times the lowest median, at most FINAL, have more rounds
 FINAL = 4
 VARIED, VARIED_NEAR = 2, 1.2  # candidates of which variants are measured, within VARIED_NEAR times the lowest median
-FEW_ROUNDS = 3
+FEW_ROUNDS = 3          # of a kernel that is timed alone
 ROUND_US = 100.0        # shorter launches are repeated in a round
 MOST_REPEATS = 32
 HOPELESS = 1.5          # times the time of the fastest candidate: not measured any further
 QUEUE_CYCLES = 2000000, 200000  # of the GPU: before the first launch, whose code is in no cache, and for each
 WORTH = 0.98            # of the time of PyTorch's operator, which costs the host less: others must be faster than this
 RUN_STEP = 64           # rows
-NEXT = 4                # rows that are read: how far a row moves
-GOLDEN = 0.6180339887498949  # share of an index by which its places move: they are spread evenly
+NEXT = 4                # a row moves to below the row that is read this number of places after it
+GOLDEN = 0.6180339887498949  # share of an index by which its places move; its multiples are spread evenly
 STOCK = "stock"         # the name of None, PyTorch's own operator
 
 _lock = Lock()
@@ -104,9 +104,9 @@ def text(candidate: Candidate) -> str:
 class Indices:
     """Indices of launches that are timed. Launches that repeat an index would find its rows in caches, so each launch
     has an index of its own, which is drawn from the distribution of the given one. A row moves to a random place below
-    the row that is read NEXT rows later, so parts of the table that are read more often keep their share, as do repeated
-    rows. Launches read the pages of earlier ones about as often as with independent indices. A row less than RUN_STEP
-    rows after the row before it in the index keeps its distance."""
+    the row that is NEXT places after it in the sorted index. Parts of the table that are read more often therefore keep
+    their share, as do repeated rows. Launches read the pages of earlier ones about as often as with independent indices.
+    A row less than RUN_STEP rows after the row before it in the index keeps its distance."""
 
     def __init__(self, index: torch.Tensor, rows: int) -> None:
         self.index, self.rows, self._turn = index, rows, 0
@@ -114,7 +114,7 @@ class Indices:
 
     @functools.cached_property
     def _random(self) -> torch.Generator:
-        """A generator of its own leaves the random numbers of the program as they are."""
+        """Returns a generator of its own, so the random numbers of the program stay as they are."""
         return torch.Generator(self.index.device)
 
     @functools.cached_property
@@ -148,10 +148,11 @@ class Indices:
 def pick(device: torch.device, work: Tuple[Any, ...], candidates: Sequence[Candidate],
          run: Callable[[Candidate], Any], renew: Callable[[int], None],
          variants: Callable[[Any], Sequence[Candidate]] = none) -> Candidate:
-    """Returns the fastest candidate for a kind of work, which `work` names, or a faster one of the `variants` of the
-    best. `run` runs a candidate; candidate None is PyTorch's own operator. `renew` is called before each time is taken,
-    with the number of runs. Without a GPU, with one candidate, and inside the capture of a CUDA graph, the result is the
-    first candidate. Waits for the device if it measures. Raises the error of the last candidate if none runs."""
+    """Returns the fastest candidate for a kind of work, which `work` names, or a variant of one of the best candidates
+    if it is faster. `variants` returns the variants of a candidate. `run` runs a candidate; candidate None is PyTorch's
+    own operator. `renew` is called before each time is taken, with the number of runs. Without a GPU, with one candidate,
+    and inside the capture of a CUDA graph, the result is the first candidate. Waits for the device if it measures. Raises
+    the error of the last candidate that fails if none runs."""
     if len(candidates) == 1 or device.type != "cuda" or torch.cuda.is_current_stream_capturing():
         return candidates[0]
     name, by_text = " ".join(map(str, work)), {text(c): c for one in candidates for c in (one, *variants(one))}
@@ -180,7 +181,7 @@ def microseconds(run: Callable[[], Any], repeats: int) -> float:
 
 
 def median_us(run: Callable[[], Any]) -> float:
-    """Returns the median time of a launch in some rounds, after one that does not count."""
+    """Returns the median time of a launch in FEW_ROUNDS rounds, in microseconds. A launch before them does not count."""
     first = microseconds(run, 1)
     repeats = max(1, min(MOST_REPEATS, round(ROUND_US / max(first, 1e-3))))
     return statistics.median(microseconds(run, repeats) for _ in range(FEW_ROUNDS))
@@ -197,7 +198,7 @@ def fastest(candidates: Sequence[Candidate], run: Callable[[Candidate], Any], re
             variants: Callable[[Any], Sequence[Candidate]] = none) -> Candidate:
     """Returns the candidate with the lowest median of ROUNDS rounds, and of MORE_ROUNDS for those that are near, or
     PyTorch's operator if no other is faster by more than WORTH. The variants of the best VARIED candidates that have any
-    compete too. A candidate that fails is left out."""
+    compete too, if these candidates are within VARIED_NEAR. A candidate that fails is left out."""
     runners, why = _first(candidates, run, clock)
     if not runners:
         raise why if why is not None else ValueError("there is no candidate")
@@ -221,7 +222,7 @@ def fastest(candidates: Sequence[Candidate], run: Callable[[Candidate], Any], re
 
 def _first(candidates: Sequence[Candidate], run: Callable[[Candidate], Any],
            clock: Callable[[Callable[[], Any], int], float]) -> Tuple[List[_Runner], Optional[Exception]]:
-    """Compiles and times candidates once. Returns those that do not fail, and the last error."""
+    """Compiles each candidate and times it once. Returns the candidates that do not fail, and the last error."""
     runners: List[_Runner] = []
     why: Optional[Exception] = None
     for candidate in candidates:
