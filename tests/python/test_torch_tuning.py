@@ -179,8 +179,9 @@ def variants_of_the_best_two_candidates_compete():
 def each_launch_that_is_timed_has_an_index_of_its_own():
     for _ in range(common.count(50)):
         rows = rng.choice((1, 5, 1 << 20, (1 << 31) - 1, 1 << 40))
-        kind = torch.int64 if rows >= 1 << 31 else rng.choice((torch.int32, torch.int64))
-        index = torch.randint(0, rows, rng.choice(((rng.randrange(1, 9),), (2, 3))), dtype=kind)
+        kind = rng.choice((torch.int32, torch.int64))
+        named = min(rows, 1 << 31) if kind == torch.int32 else rows  # rows that an index of this type can name
+        index = torch.randint(0, named, rng.choice(((rng.randrange(1, 9),), (2, 3))), dtype=kind)
         indices = tuning.Indices(index, rows)
         assert indices.next() is index
         many = rng.randrange(1, 9)
@@ -190,8 +191,8 @@ def each_launch_that_is_timed_has_an_index_of_its_own():
             found += [indices.next() for _ in range(many)]
             assert indices.next() is index
         for one in found:
-            assert one.dtype == kind and one.shape == index.shape and 0 <= one.min() and one.max() < rows
-        assert many == 1 or rows < 1 << 31 or len({int(one.view(-1)[0]) for one in found}) == len(found)
+            assert one.dtype == kind and one.shape == index.shape and 0 <= int(one.min()) and int(one.max()) < named
+        assert many == 1 or named < 1 << 31 or len({int(one.view(-1)[0]) for one in found}) == len(found)
 
 
 @case

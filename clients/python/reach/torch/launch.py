@@ -379,7 +379,7 @@ def scanned(table: torch.Tensor, job: Job, index: torch.Tensor, way: Way, run: C
     if table.device.type != "cuda" or capturing(table.device):
         return job
     kept = torch.cuda.get_device_properties(table.device).L2_cache_size // IN_L2
-    near = in_caches(table.shape[0], job.row_bytes, kept, index)
+    near = in_caches(tuning.nameable(index, table.shape[0]), job.row_bytes, kept, index)
     with on(table.device):
         us = tuning.median_us(lambda: run(near))
     job = dataclasses.replace(job, first_launch_us=job.first_launch_us or times_of(table.device).first_launch_us)

@@ -101,6 +101,11 @@ def text(candidate: Candidate) -> str:
     return STOCK if candidate is None else " ".join(map(str, candidate))
 
 
+def nameable(index: torch.Tensor, rows: int) -> int:
+    """Returns the number of a table's first rows that the type of an index has numbers for."""
+    return min(rows, torch.iinfo(index.dtype).max + 1)
+
+
 class Indices:
     """Indices of launches that are timed. Launches that repeat an index would find its rows in caches, so each launch
     has an index of its own, which is drawn from the distribution of the given one. A row moves to a random place below
@@ -109,7 +114,7 @@ class Indices:
     A row less than RUN_STEP rows after the row before it in the index keeps its distance."""
 
     def __init__(self, index: torch.Tensor, rows: int) -> None:
-        self.index, self.rows, self._turn = index, rows, 0
+        self.index, self.rows, self._turn = index, nameable(index, rows), 0
         self._following: List[torch.Tensor] = []
 
     @functools.cached_property
