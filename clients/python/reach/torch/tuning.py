@@ -217,6 +217,8 @@ def fastest(candidates: Sequence[Candidate], run: Callable[[Candidate], Any], re
     most = VARIED_NEAR * _weighted(hopeful[0])
     varied = [found for one in hopeful if _weighted(one) <= most and (found := variants(one.candidate))][:VARIED]
     added = _first([one for found in varied for one in found], run, clock)[0]
+    for one in added:
+        one.took.clear()
     _rounds(ROUNDS, added, repeats, renew, clock)
     hopeful = sorted([*hopeful, *added], key=_weighted)
     final = [one for one in hopeful[:FINAL] if _weighted(one) <= NEAR * _weighted(hopeful[0])]
