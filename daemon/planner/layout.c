@@ -118,8 +118,8 @@ static double resident(const struct layout *l, const struct heat *heats, uint32_
     return bytes;
 }
 
-uint64_t layout_effective_bytes(const struct layout *l, double concentration, uint64_t reach_bytes,
-                                uint64_t bytes)
+double layout_effective_bytes(const struct layout *l, double concentration, uint64_t reach_bytes,
+                              uint64_t bytes)
 {
     const double scale = (double)bytes / (double)layout_touched_bytes(l);
     const double reach = (double)reach_bytes;
@@ -137,7 +137,7 @@ uint64_t layout_effective_bytes(const struct layout *l, double concentration, ui
         touches += l->of[i].touches;
     }
     if ((touched == 1 && !(concentration > 0)) || reach_bytes == 0 || bytes <= reach_bytes)
-        return bytes;
+        return (double)bytes;
     heat_count = heats_divide(concentration, COOLER, 0, HEATS, heats);
     /* Newton's method. The bytes in the TLB grow by the misses, which become fewer, so no step goes
      * beyond the time at which the TLB is full. Without misses, the TLB never fills. */
@@ -146,5 +146,5 @@ uint64_t layout_effective_bytes(const struct layout *l, double concentration, ui
         in_tlb = resident(l, heats, heat_count, scale, time, &missed);
     }
     even = missed < 1 ? reach / (1 - missed) : (double)bytes;
-    return even < (double)bytes ? (uint64_t)even : bytes;
+    return fmin(even, (double)bytes);
 }

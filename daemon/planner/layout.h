@@ -57,6 +57,6 @@ struct layout_range layout_parts(const struct layout *l, uint64_t from, uint64_t
  *
  * `concentration` is from 0 to 1. The hottest share x of the pages of each allocation has the share
  * x^(1 - concentration) of its accesses, so all pages are accessed equally often if `concentration`
- * is 0. */
-uint64_t layout_effective_bytes(const struct layout *l, double concentration, uint64_t reach_bytes,
-                                uint64_t bytes);
+ * is 0. The result is not rounded: close to the reach, a byte changes the misses noticeably. */
+double layout_effective_bytes(const struct layout *l, double concentration, uint64_t reach_bytes,
+                              uint64_t bytes);

@@ -315,18 +315,17 @@ static struct misses count_misses(const struct costing *c, uint64_t bytes)
     const double concentration = fmax(c->job->concentration, c->job->window_concentration);
     const uint64_t reach = c->limit.reach_bytes;
     struct misses m = {.even_bytes = bytes, .share = 1};
-    uint64_t even;
-    uint64_t own;
+    double even;
+    double own;
 
     if (bytes <= c->limit.usable_bytes)
         return m;
     even = layout_effective_bytes(l, 0, reach, bytes);
-    m.even_bytes = even + c->job->reserve_bytes;
-    if (!(concentration > 0) || even <= reach)
+    m.even_bytes = (uint64_t)even + c->job->reserve_bytes;
+    if (!(concentration > 0) || even <= (double)reach)
         return m;
     own = layout_effective_bytes(l, concentration, reach, bytes);
-    m.share =
-        fmin(1, fmax(0, (1 - (double)reach / (double)own) / (1 - (double)reach / (double)even)));
+    m.share = fmin(1, fmax(0, (1 - (double)reach / own) / (1 - (double)reach / even)));
     return m;
 }
 
