@@ -10,6 +10,7 @@ import re
 import signal
 import stat
 import subprocess
+import sys
 import time
 
 import common
@@ -275,6 +276,14 @@ def a_signal_leaves_nothing_behind():
             writer.send_signal(number)
             equal(writer.wait(common.PATIENCE_S), -number)
         equal(os.listdir(folder), ["reachd"])
+
+
+@case
+def a_blocked_signal_ends_the_process_too():
+    """Python may call the handler of a signal after the signal has been blocked."""
+    code = ("import os, runpy, signal, sys; sys.path.insert(0, os.path.dirname(sys.argv[1])); nfd = runpy.run_path(sys.argv[1]); "
+            "signal.pthread_sigmask(signal.SIG_BLOCK, nfd['SIGNALS']); nfd['end'](signal.SIGTERM, None)")
+    equal(run(sys.executable, "-c", code, NFD)[0], -signal.SIGTERM)
 
 
 @case
